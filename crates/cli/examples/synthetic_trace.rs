@@ -89,12 +89,12 @@ impl Workload {
         }
     }
 
-    /// Uniform in `[0, 1)`.
+    /// Returns a uniform number in `[0, 1)`.
     fn fraction(&mut self) -> f64 {
         (self.generator.next_u64() >> 11) as f64 / 2f64.powi(53)
     }
 
-    /// The first block of the next request, which may end beyond the disk.
+    /// Returns the first block of the next request, which may end beyond the disk.
     fn start(&mut self) -> u64 {
         let kind = self.fraction();
         if kind < SEQUENTIAL {

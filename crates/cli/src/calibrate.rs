@@ -62,8 +62,8 @@ pub fn run(args: Args) -> Result<(), Error> {
     if args.output != "-" {
         output::check_writable(&args.output)?;
     }
-    let files = Files::default().reading("--drive", &args.drive);
-    let mut files = files.reading_trace("TRACE", &args.trace);
+    let files = Files::default().with_input("--drive", &args.drive);
+    let mut files = files.with_input_trace("TRACE", &args.trace);
     let mut results = output::Results::default();
     let target = results.output_file(&mut files, "--output", Some(&args.output))?;
     let drive = args.changes.apply(Model::find(&args.drive)?)?;
@@ -86,7 +86,7 @@ pub fn run(args: Args) -> Result<(), Error> {
     };
     let fitted = fit_model(&drive, &rows, names, show);
     drop(progress);
-    let (fitted, model) = fitted.map_err(|error| error.calling("TRACE"))?;
+    let (fitted, model) = fitted.map_err(|error| error.with_field("TRACE"))?;
     if let Some(target) = target {
         target.write(&model.text)?;
     }

@@ -344,7 +344,7 @@ fn csv(rows: &[ComparedRun]) -> String {
     );
     for row in rows {
         let metrics = &row.metrics;
-        let names = [&metrics.drive, &metrics.policy].map(|name| quoted(name));
+        let names = [&metrics.drive, &metrics.policy].map(|name| quote(name));
         let counts = [metrics.requests, metrics.failed()].map(|count| count.to_string());
         let empty = |cell: String| if cell == "-" { String::new() } else { cell };
         let choices = row.choices.map(|count| count.to_string());
@@ -356,7 +356,7 @@ fn csv(rows: &[ComparedRun]) -> String {
     text
 }
 
-fn quoted(text: &str) -> String {
+fn quote(text: &str) -> String {
     if text.contains([',', '"', '\n']) {
         format!("\"{}\"", text.replace('"', "\"\""))
     } else {

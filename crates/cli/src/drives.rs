@@ -111,7 +111,7 @@ pub struct ShowArgs {
 }
 
 fn show(args: ShowArgs) -> Result<(), Error> {
-    let model = Model::find(&args.name).map_err(|error| error.calling("NAME"))?;
+    let model = Model::find(&args.name).map_err(|error| error.with_field("NAME"))?;
     let model = args.changes.apply(model)?;
     if args.toml {
         return output::print(&model.text);

@@ -117,7 +117,7 @@ pub fn run(args: Args) -> Result<(), Error> {
 }
 
 fn compare(first: &str, second: &str, json: bool) -> Result<(), Error> {
-    let find = |name| Model::find(name).map_err(|error| error.calling("--compare"));
+    let find = |name| Model::find(name).map_err(|error| error.with_field("--compare"));
     let (one, other) = (find(first)?, find(second)?);
     let mut undetermined = suite::undetermined_keys(&one.text)?;
     undetermined.extend(suite::undetermined_keys(&other.text)?);

@@ -48,7 +48,7 @@ fn write(command: &Command, folder: &Path, files: &mut Files) -> Result<usize, E
 }
 
 /// Lays a page out for readers: notes after the options keep their lines, each item of a list
-/// begins a line, and arguments get a heading of their own.
+/// begins a line, and arguments get their own heading.
 fn lay_out(page: &str) -> String {
     let lines: Vec<&str> = page.lines().collect();
     let (mut text, mut is_filled, mut has_arguments) = (String::new(), true, false);

@@ -232,8 +232,8 @@ pub fn errors(title: &str, subtitle: &str, errors: &[Outcome], period: Span) -> 
          <rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n\
          <text x=\"{LEFT}\" y=\"24\" font-size=\"16\" font-weight=\"bold\">{}</text>\n\
          <text x=\"{LEFT}\" y=\"43\" fill=\"#555\">{}</text>\n",
-        escaped(title),
-        escaped(subtitle),
+        escape(title),
+        escape(subtitle),
     );
     draw_points(&mut svg, errors, period);
     draw_bars(&mut svg, errors, period);
@@ -428,7 +428,7 @@ fn decimals(step: f64) -> usize {
     (-step.log10().floor()).max(0.0) as usize
 }
 
-fn escaped(text: &str) -> String {
+fn escape(text: &str) -> String {
     let text = text.replace('&', "&amp;").replace('<', "&lt;");
     text.replace(|c: char| c.is_control(), " ")
 }

@@ -34,7 +34,6 @@ enum Relation {
     Unsupported,
 }
 
-/// The kind of a URL.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Target {
     /// A device, a file or an export.

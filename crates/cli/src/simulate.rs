@@ -207,13 +207,13 @@ impl Settings {
     pub fn files<'m>(&self, models: impl IntoIterator<Item = &'m System>) -> Files {
         let mut files = Files::default();
         for model in models {
-            files = files.reading("--drive", model.drive_name());
+            files = files.with_input("--drive", model.drive_name());
         }
         if let Some(workload) = &self.workload {
-            files = files.reading("--workload", workload);
+            files = files.with_input("--workload", workload);
         }
         for trace in &self.trace {
-            files = files.reading_trace("--trace", trace);
+            files = files.with_input_trace("--trace", trace);
         }
         files
     }
@@ -553,7 +553,7 @@ A request beyond the end of the drive ends the run, unless --fit maps it elsewhe
 to the trace are listed with the results. Warnings about the trace (its time unit, skipped \
 rows) go to standard error and, with --json, to notes";
 
-/// Each run holds about 200 KiB until all are done.
+/// Each run uses about 200 KiB until all have finished.
 const MAX_REPLICATIONS: u64 = 1_000;
 
 const REPLICATIONS: &str = "\

@@ -89,9 +89,9 @@ pub fn run(args: Args) -> Result<(), Error> {
     if let (Some(_), [_, _, ..]) = (&args.plot, &args.files[..]) {
         return Err(Error::Failed("`--plot` takes a single FILE".to_owned()));
     }
-    let mut files = Files::default().reading("--drive", &args.drive);
+    let mut files = Files::default().with_input("--drive", &args.drive);
     for file in &args.files {
-        files = files.reading_trace("FILE", file);
+        files = files.with_input_trace("FILE", file);
     }
     let mut results = Results::default();
     let plot = results.output_file(&mut files, "--plot", args.plot.as_deref())?;

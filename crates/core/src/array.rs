@@ -2,9 +2,9 @@
 //!
 //! An [`Array`] owns what all arrays have in common: members, each a device with a queue; the
 //! requests inside and their commands; failures of members, the spare and the rebuild; and the
-//! order of events. A [`Placement`] knows where blocks are and which commands a request needs: a
-//! [mirrored pair](crate::mirror), [stripes](crate::raid) with or without parity, or
-//! [declustered copies](crate::declustered).
+//! order of events. A [`Placement`] determines where blocks are and which commands a request needs:
+//! a [mirrored pair](crate::mirror), [stripes](crate::raid) with or without parity, or [declustered
+//! copies](crate::declustered).
 //!
 //! An ordered request waits until all others have completed, and those that arrive meanwhile wait
 //! for it. A request can be aborted until a member has taken one of its commands, or if its only
@@ -81,11 +81,11 @@ struct RebuildStep {
     has_begun: bool,
 }
 
-/// The part of an array that knows where blocks are.
+/// The part of an array that maps blocks to members.
 ///
 /// Functions take the array that the placement belongs to. Parts of requests are identified by ids.
 pub trait Placement: Send + Sized {
-    /// Data of the placement about a request.
+    /// State that the placement keeps for a request.
     type State: Default + Send;
 
     /// Returns the number of blocks of the array.
@@ -245,8 +245,7 @@ impl<P: Placement> Array<P> {
     }
 
     /// Returns true if a request has to wait before it begins: a write for the step of the rebuild
-    /// that has its blocks, and any transfer for an earlier write to its blocks that completed with
-    /// its first copy.
+    /// that has its blocks, and any transfer for an overlapping write with only one copy so far.
     fn must_wait(&self, request: &Request) -> bool {
         let blocks = blocks_of(request);
         let step = self.step.as_ref();
@@ -327,17 +326,17 @@ impl<P: Placement> Array<P> {
     }
 
     /// Adds the part of a request that `plan` describes, and starts it if its rows are free.
-    pub(crate) fn enter_plan(&mut self, request: u64, plan: Plan, now: Instant) {
+    pub(crate) fn add_plan(&mut self, request: u64, plan: Plan, now: Instant) {
         let parent = &mut self.parents[request];
         parent.total += 1;
         parent.left += 1;
         let part = Part::new(Some(request), parent.arrived, plan);
-        self.enter(part, now);
+        self.add_part(part, now);
     }
 
     /// Adds a part, and starts it if its rows are free.
     #[inline(always)]
-    pub(crate) fn enter(&mut self, part: Part, now: Instant) {
+    pub(crate) fn add_part(&mut self, part: Part, now: Instant) {
         let rows = part.rows.clone();
         let id = self.parts.insert(part);
         if !rows.is_empty() {
@@ -391,7 +390,7 @@ impl<P: Placement> Array<P> {
     /// Submits the commands that wait for a member until it accepts no more.
     pub(crate) fn feed_member(&mut self, member: usize, now: Instant) {
         while let Some(request) = self.members[member].next(now) {
-            self.members[member].count_taken(now, &request);
+            self.members[member].count_removed(now, &request);
             self.send(member, now, &request);
         }
         self.note_event(member);
@@ -430,7 +429,7 @@ impl<P: Placement> Array<P> {
         }
     }
 
-    /// Translates the status of a command to its request, or to the step of the rebuild.
+    /// Translates the status of a command for its request, or for the step of the rebuild.
     pub(crate) fn translate_status(&self, id: u64, member: usize, done: &Completion) -> Status {
         let bad = done
             .bad_block()
@@ -462,11 +461,11 @@ impl<P: Placement> Array<P> {
             let part = self.parts.remove(id);
             self.end_rebuild_step(&part);
         }
-        self.leave_rows(id, rows, at);
+        self.release_rows(id, rows, at);
     }
 
     /// Releases the rows of a part, and starts the parts that waited for them.
-    pub(crate) fn leave_rows(&mut self, id: u64, rows: Range<u64>, now: Instant) {
+    pub(crate) fn release_rows(&mut self, id: u64, rows: Range<u64>, now: Instant) {
         if rows.is_empty() {
             return;
         }
@@ -514,13 +513,12 @@ impl<P: Placement> Array<P> {
         ids.into_iter().map(|(_, id)| id).collect()
     }
 
-    /// Returns the number of the request of a part; a rebuild is the last.
+    /// Returns the number of the request of a part; a rebuild comes last.
     pub(crate) fn number(&self, part: &Part) -> u64 {
         part.parent.map_or(u64::MAX, |id| self.parents[id].number)
     }
 
-    /// Removes the member in a slot with the commands that it serves. Returns true if
-    /// the spare takes the slot.
+    /// Removes the member in a slot with its commands. Returns true if the spare takes the slot.
     pub(crate) fn remove_member(&mut self, slot: usize, now: Instant) -> bool {
         for (_, part) in self.parts.iter().filter(|(_, part)| part.member() == slot) {
             for _ in 0..part.inside() {
@@ -598,7 +596,7 @@ impl<P: Placement> Array<P> {
                 // The command may have blocked others.
                 self.feed_member(member, now);
             }
-            self.leave_rows(id, part.rows, now);
+            self.release_rows(id, part.rows, now);
         }
     }
 }
@@ -693,8 +691,8 @@ impl<P: Placement> Device for Array<P> {
     /// Reports on the members, counted from 0; a spare is the last.
     fn components(&self, now: Instant) -> Vec<ComponentReport> {
         let until = |number| self.failures.failed_at(number).unwrap_or(now);
-        let mut parts = self.slots.parts(&self.members, until);
-        parts.extend(self.failures.part());
-        parts
+        let mut reports = self.slots.reports(&self.members, until);
+        reports.extend(self.failures.report());
+        reports
     }
 }

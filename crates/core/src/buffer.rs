@@ -13,8 +13,8 @@ use crate::units::{Lbn, SectorCount};
 pub struct Buffer {
     segments: Vec<Segment>,
     capacity: SectorCount,
-    /// The first segment is reserved for writes.
-    dedicated: bool,
+    /// True if the first segment is reserved for writes.
+    has_write_segment: bool,
     invalidates: Invalidation,
     /// Counts uses, to find the least recently used segment.
     clock: u64,
@@ -66,7 +66,7 @@ impl Buffer {
         Self {
             segments: vec![Segment::default(); spec.segments as usize],
             capacity: spec.segment,
-            dedicated: spec.dedicated_write_segment && spec.segments > 1,
+            has_write_segment: spec.dedicated_write_segment && spec.segments > 1,
             invalidates: spec.write_invalidates,
             clock: 0,
         }
@@ -99,7 +99,7 @@ impl Buffer {
     /// Empties the least recently used segment available to reads, to be filled from `at`.
     #[inline]
     pub fn claim_for_read(&mut self, at: Lbn) -> SegmentId {
-        let from = usize::from(self.dedicated);
+        let from = usize::from(self.has_write_segment);
         self.claim(from..self.segments.len(), at)
     }
 
@@ -107,7 +107,7 @@ impl Buffer {
     #[inline]
     pub fn claim_for_write(&mut self, at: Lbn) -> SegmentId {
         let all = self.segments.len();
-        self.claim(0..if self.dedicated { 1 } else { all }, at)
+        self.claim(0..if self.has_write_segment { 1 } else { all }, at)
     }
 
     fn claim(&mut self, candidates: std::ops::Range<usize>, at: Lbn) -> SegmentId {
@@ -127,7 +127,7 @@ impl Buffer {
         SegmentId(oldest)
     }
 
-    /// Returns the segment used last.
+    /// Returns the most recently used segment.
     pub fn newest(&self) -> SegmentId {
         let segments = self.segments.iter().enumerate();
         let newest = segments.max_by_key(|(_, segment)| segment.used);
@@ -135,7 +135,7 @@ impl Buffer {
     }
 
     /// Records that the host has transferred a request through a segment.
-    pub fn transferred(&mut self, id: SegmentId, request: &Request) {
+    pub fn record_transfer(&mut self, id: SegmentId, request: &Request) {
         let range = &mut self.segments[id.0].transferred;
         if request.start <= range.1 && range.0 <= request.end() {
             *range = (range.0.min(request.start), range.1.max(request.end()));
@@ -145,7 +145,7 @@ impl Buffer {
     }
 
     /// Returns true if block `at` of a segment was read ahead: the host has not transferred it yet.
-    pub fn is_ahead(&self, id: SegmentId, at: Lbn) -> bool {
+    pub fn is_read_ahead(&self, id: SegmentId, at: Lbn) -> bool {
         let (first, end) = self.segments[id.0].transferred;
         at < first || end <= at
     }

@@ -28,7 +28,7 @@
 //! One command for each unit, two for writes.
 //!
 //! # When it is bad
-//! A request over several rows becomes several commands at a member that could be one.
+//! A request over several rows becomes several commands at each member, where one could suffice.
 //!
 //! # Origin
 //! liu05 chapter 9: sections 9.1.2 (placement) and 9.2 (routing). The thesis does not specify where
@@ -294,7 +294,7 @@ impl Placement for TwoCopies {
                 if array.placement.is_present(member) {
                     let flush = Access::new(member, op, 0, request.sectors.0);
                     let plan = Plan::new(blocks_of(&request), Commands::One(flush));
-                    array.enter_plan(id, plan, now);
+                    array.add_plan(id, plan, now);
                 }
             }
             return;
@@ -305,7 +305,7 @@ impl Placement for TwoCopies {
             block = blocks.end;
             if op == Op::Read {
                 if let Some(plan) = array.placement.plan_read(blocks) {
-                    array.enter_plan(id, plan, now);
+                    array.add_plan(id, plan, now);
                 }
                 continue;
             }
@@ -313,7 +313,7 @@ impl Placement for TwoCopies {
             for copy in array.placement.existing(copies).into_iter().flatten() {
                 let access = copy.access(op, blocks.end - blocks.start);
                 let plan = Plan::new(blocks.clone(), Commands::One(access));
-                array.enter_plan(id, plan, now);
+                array.add_plan(id, plan, now);
             }
         }
     }
@@ -386,7 +386,7 @@ impl Placement for TwoCopies {
                 follow: Commands::One(target.access(Op::Write, unit)),
                 ..Plan::new(blocks, Commands::One(source.access(Op::Read, unit)))
             };
-            array.enter(Part::new(None, now, plan), now);
+            array.add_part(Part::new(None, now, plan), now);
         }
     }
 

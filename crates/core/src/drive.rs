@@ -93,7 +93,7 @@ impl Drive {
     }
 
     /// Sets the seed of the drive's random behaviour, 0 by default.
-    pub fn seeded(mut self, seed: u64) -> Self {
+    pub fn with_seed(mut self, seed: u64) -> Self {
         if let Some(fate) = &mut self.core.fate {
             fate.seed(seed);
         }
@@ -264,10 +264,10 @@ impl Device for Drive {
         self.set_now(now);
         self.begin(now);
         let deferred = self.deferred.as_mut();
-        let taken = deferred
+        let pending = deferred
             .and_then(|deferred| deferred.take(id))
             .or_else(|| self.queue.take(id, &self.core));
-        let Some(Pending { request, arrived }) = taken else {
+        let Some(Pending { request, arrived }) = pending else {
             return false;
         };
         if request.ordering == Ordering::Ordered {

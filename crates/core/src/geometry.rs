@@ -23,7 +23,7 @@
 //!
 //! With these rules, the capacities of dec-rz26, hp-c2247, hp-c2490a and seagate-st41601n are exact
 //! to the sector. Drives sold with round or common capacities export less than they map
-//! ([`Layout::mapped`]); [`Geometry::unused_sectors`] is the difference.
+//! ([`Layout::mapped_sectors`]); [`Geometry::unused_sectors`] is the difference.
 //!
 //! # Angle
 //! The first place of a zone is at [`Zone::first_offset_sectors`]; each following track, in track
@@ -98,7 +98,7 @@ impl Layout {
         };
         layout.reallocations = Reallocations::new(g, &layout.plan, &|at| layout.pba(at))?;
         let reallocated = layout.reallocations.pieces(&layout.plan);
-        layout.pieces = layout.pieces.overlaid(&reallocated);
+        layout.pieces = layout.pieces.overlay(&reallocated);
         Ok(layout)
     }
 
@@ -115,7 +115,7 @@ impl Layout {
 
     /// Returns the sectors of the zones except reserved, spare and slipped ones: those exported
     /// ([`Self::sectors`]) and those left unused.
-    pub fn mapped(&self) -> SectorCount {
+    pub fn mapped_sectors(&self) -> SectorCount {
         self.plan.mapped
     }
 

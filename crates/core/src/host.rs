@@ -77,7 +77,7 @@ impl<D: Device + Estimate> Host<D> {
     /// If `max` is not from 1 to [`Request::MAX_SECTORS`], or requests already wait.
     pub fn merging(self, max: SectorCount) -> Self {
         let is_in_range = (1..=Request::MAX_SECTORS.0).contains(&max.0);
-        assert!(is_in_range, "commands of at most {max:?}");
+        assert!(is_in_range, "invalid command size {max:?}");
         assert!(self.queue.is_empty(), "requests already wait");
         Self {
             merger: Some(Box::new(Merger {

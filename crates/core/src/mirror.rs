@@ -34,7 +34,7 @@
 //! the second member fails before the first has been rebuilt, all blocks that have not been rebuilt
 //! are lost. The rebuild reads runs of blocks at the other member, from the first block of the pair
 //! on, and writes them to the spare ([`MirrorConfig::rebuild`]). The spare serves reads of the
-//! blocks that it has, and writes that begin there.
+//! blocks that it has, and writes that begin in them.
 //!
 //! # Layout
 //! The second member can hold the data in the opposite order ([`MirrorConfig::transposed`]): in
@@ -95,7 +95,7 @@ pub struct Pair {
     /// `None` for a shared queue.
     router: Option<Router>,
     /// The division of a shared queue.
-    divided: Option<Divided>,
+    divided: Option<Division>,
     writes: WriteCompletion,
     destaging: Option<DestageConfig>,
     /// The member that processes the next batch of writes, if both have one.
@@ -125,7 +125,7 @@ struct MemberSide {
 
 /// The division of a shared queue between the members.
 #[derive(Clone, Copy)]
-struct Divided {
+struct Division {
     pivot: Lbn,
     relaxed: Option<u64>,
 }
@@ -182,7 +182,7 @@ impl Mirror {
         assert!(unit > 0, "a rebuild step must have blocks");
         let (router, divided) = match config.reads {
             ReadDispatch::Shared => (None, None),
-            ReadDispatch::Divided { pivot, relaxed } => (None, Some(Divided { pivot, relaxed })),
+            ReadDispatch::Divided { pivot, relaxed } => (None, Some(Division { pivot, relaxed })),
             ReadDispatch::Routed(routing) => (Some(Router::new(routing, config.seed)), None),
         };
         let [first, second] = members.map(|device| new_member(device, config));
@@ -334,9 +334,9 @@ impl Mirror {
             }
             // A read that one takes leaves the queue of the other, which may unblock another
             // request; and a batch may pass the turn to the other member.
-            let withholds = |own: &Member| !own.queue.is_empty() && own.device.has_room();
+            let has_withheld = |own: &Member| !own.queue.is_empty() && own.device.has_room();
             let may_continue =
-                || self.placement.destaging.is_some() || self.members.iter().any(withholds);
+                || self.placement.destaging.is_some() || self.members.iter().any(has_withheld);
             if !has_taken || !may_continue() {
                 return have_taken;
             }
@@ -461,13 +461,13 @@ impl Mirror {
         let is_last = parent.state.parts[1 - member].is_none();
         let may_suffice =
             self.placement.writes == WriteCompletion::First && parent.request.op == Op::Write;
-        let suffices = may_suffice && part.status.is_success();
+        let is_sufficient = may_suffice && part.status.is_success();
         let mut status = part.status;
-        if is_last && !suffices {
+        if is_last && !is_sufficient {
             let [one, other] = parent.state.ended;
             status = more_severe(one, other);
         }
-        let is_due = !parent.is_reported && (is_last || suffices);
+        let is_due = !parent.is_reported && (is_last || is_sufficient);
         parent.is_reported |= is_due;
         let completion = Completion {
             request: parent.request,
@@ -656,7 +656,7 @@ impl Placement for Pair {
             follow: layout.commands(slot, Op::Write, blocks.clone()),
             ..Plan::new(blocks.clone(), layout.commands(1 - slot, Op::Read, blocks))
         };
-        array.enter(Part::new(None, now, plan), now);
+        array.add_part(Part::new(None, now, plan), now);
     }
 
     fn record_rebuilt(array: &mut Mirror, blocks: Range<u64>) {

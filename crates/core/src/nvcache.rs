@@ -88,7 +88,7 @@ pub struct NvCache {
     /// Children that the device does not accept yet.
     queued: VecDeque<Request>,
     /// Writes that wait for room.
-    full: VecDeque<Pending>,
+    waiting_writes: VecDeque<Pending>,
     /// The number of writes that complete when the device has written them.
     write_through: usize,
     /// Flushes that wait until the cache is empty.
@@ -112,7 +112,7 @@ impl NvCache {
             dirty: Dirty::default(),
             children: Children::default(),
             queued: VecDeque::new(),
-            full: VecDeque::new(),
+            waiting_writes: VecDeque::new(),
             write_through: 0,
             flushes: Vec::new(),
             gate: Gate::default(),
@@ -148,7 +148,7 @@ impl NvCache {
         }
         match pending.request.op {
             Op::Read => self.read(now, pending),
-            Op::Write if self.full.is_empty() => self.write(now, pending),
+            Op::Write if self.waiting_writes.is_empty() => self.write(now, pending),
             Op::Write => self.wait_for_room(now, pending),
             Op::Flush => self.flush(now, pending),
         }
@@ -192,7 +192,7 @@ impl NvCache {
 
     fn wait_for_room(&mut self, now: Instant, pending: Pending) {
         self.work.waited += 1;
-        self.full.push_back(pending);
+        self.waiting_writes.push_back(pending);
         self.hurry(now);
     }
 
@@ -330,13 +330,13 @@ impl NvCache {
     }
 
     fn admit_waiting(&mut self, now: Instant) {
-        while let Some(next) = self.full.front() {
+        while let Some(next) = self.waiting_writes.front() {
             let room = self.config.size.0.saturating_sub(self.dirty.blocks());
             let sectors = next.request.sectors.0;
             if sectors <= self.config.size.0 && sectors > room {
                 return;
             }
-            if let Some(next) = self.full.pop_front() {
+            if let Some(next) = self.waiting_writes.pop_front() {
                 self.write(now, next);
             }
         }
@@ -345,7 +345,8 @@ impl NvCache {
 
     /// Asks a pair not to wait for full batches while the cache has to be emptied.
     fn hurry(&mut self, now: Instant) {
-        let is_hurrying = !self.full.is_empty() || self.write_through > 0 || self.has_failed(now);
+        let is_hurrying =
+            !self.waiting_writes.is_empty() || self.write_through > 0 || self.has_failed(now);
         if is_hurrying != self.is_hurrying
             && let CacheBacking::Pair(pair) = &mut self.backing
         {
@@ -466,10 +467,10 @@ impl Device for NvCache {
             self.release(now);
             return true;
         }
-        let full = self.full.iter().position(is_own);
+        let write = self.waiting_writes.iter().position(is_own);
         let flush = self.flushes.iter().position(is_own);
-        let held = match (full, flush) {
-            (Some(index), _) => self.full.remove(index),
+        let held = match (write, flush) {
+            (Some(index), _) => self.waiting_writes.remove(index),
             (None, index) => index.map(|index| self.flushes.remove(index)),
         };
         if let Some(held) = held {

@@ -33,13 +33,13 @@ pub struct Predictor {
     /// Instant at which it could begin the next request.
     open: Instant,
     /// Requests that have not completed, in the order in which the drive got them.
-    outstanding: VecDeque<Expected>,
+    outstanding: VecDeque<Prediction>,
     clock: Clock,
 }
 
 /// The prediction for an outstanding request.
 #[derive(Clone, Debug)]
-struct Expected {
+struct Prediction {
     completion: Completion,
     /// The drive after it.
     after: Core,
@@ -115,7 +115,7 @@ impl Predictor {
     /// # Panics
     /// If the drive has no such blocks.
     pub fn predict(&mut self, at: Instant, request: Request) -> Completion {
-        let expected = Expected::after(self.core(), self.open(), at, request);
+        let expected = Prediction::after(self.core(), self.open(), at, request);
         let completion = expected.completion;
         self.outstanding.push_back(expected);
         completion
@@ -130,7 +130,7 @@ impl Predictor {
             panic!("nothing is outstanding");
         };
         let predicted = expected.completion;
-        let Expected {
+        let Prediction {
             completion: explained,
             after,
             open,
@@ -204,14 +204,14 @@ impl Predictor {
             let Completion {
                 request, arrived, ..
             } = expected.completion;
-            *expected = Expected::after(core, open, arrived, request);
+            *expected = Prediction::after(core, open, arrived, request);
             (core, open) = (&expected.after, expected.open);
         }
     }
 
     /// Returns the explanation of a request completed at `at` that leaves the least time
     /// unexplained: served as predicted, from the media instead of the buffer, or vice versa.
-    fn explain(&self, expected: Expected, at: Instant) -> Expected {
+    fn explain(&self, expected: Prediction, at: Instant) -> Prediction {
         let predicted = &expected.completion;
         let unexplained = self.cost(predicted, at);
         if unexplained <= SURPRISE {
@@ -225,7 +225,7 @@ impl Predictor {
             Outcome::Miss if request.op.is_read() => other.remember(&request, arrived),
             Outcome::Miss | Outcome::Absorbed => return expected,
         }
-        let alternative = Expected::after(&other, self.open, arrived, request);
+        let alternative = Prediction::after(&other, self.open, arrived, request);
         let cost = self.cost(&alternative.completion, at) + SURPRISE;
         let is_likelier = cost < unexplained;
         if is_likelier { alternative } else { expected }
@@ -258,7 +258,7 @@ impl Predictor {
     }
 }
 
-impl Expected {
+impl Prediction {
     /// Predicts a request received at `arrived` in the state of `core`, not begun before `open`.
     fn after(core: &Core, open: Instant, arrived: Instant, request: Request) -> Self {
         let mut after = core.clone();

@@ -20,17 +20,17 @@ pub struct CommandQueue<E: Estimate> {
     /// Number of waiting requests, here and in the policy.
     waiting: usize,
     /// Absent if only simple transfers wait, so that these cost only one check.
-    special: Option<Box<Special>>,
+    special: Option<Box<SpecialRequests>>,
 }
 
 #[derive(Default)]
-struct Special {
+struct SpecialRequests {
     first: VecDeque<Pending>,
     /// An ordered request, and all requests that arrived after it.
     fenced: VecDeque<Pending>,
 }
 
-impl Special {
+impl SpecialRequests {
     fn len(&self) -> usize {
         self.first.len() + self.fenced.len()
     }

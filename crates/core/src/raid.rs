@@ -259,9 +259,9 @@ impl Raid {
         });
         parent.left = parent.left + new_parts.len() - 1;
         parent.has_begun = true;
-        self.leave_rows(id, part.rows, now);
+        self.release_rows(id, part.rows, now);
         for part in new_parts {
-            self.enter(part, now);
+            self.add_part(part, now);
         }
     }
 }
@@ -296,7 +296,7 @@ impl Placement for Stripes {
         let Stripes { layout, health, .. } = array.placement;
         let request = array.parents[id].request;
         plan::plan(&layout, health, &request, &mut |plan| {
-            array.enter_plan(id, plan, now);
+            array.add_plan(id, plan, now);
         });
     }
 
@@ -414,7 +414,7 @@ impl Placement for Stripes {
     fn rebuild(array: &mut Raid, now: Instant) {
         let Stripes { layout, health, .. } = &array.placement;
         let plan = plan::rebuild(layout, *health);
-        array.enter(Part::new(None, now, plan), now);
+        array.add_part(Part::new(None, now, plan), now);
     }
 
     fn record_rebuilt(array: &mut Raid, _: Range<u64>) {

@@ -197,12 +197,12 @@ pub fn uniform_fraction(generator: &mut Generator) -> f64 {
 #[inline]
 pub fn exponential(generator: &mut Generator, mean: Span) -> Span {
     let unit: f64 = Exp1.sample(generator);
-    scaled(unit, mean)
+    scale(unit, mean)
 }
 
 /// Returns `factor` times the `span`, rounded down to the nanosecond.
 #[inline]
-pub fn scaled(factor: f64, span: Span) -> Span {
+pub fn scale(factor: f64, span: Span) -> Span {
     Span::from_ns((factor * span.as_ns() as f64) as i64)
 }
 

@@ -1,4 +1,4 @@
-//! The specification of a drive, from which everything above is built.
+//! The specification of a drive, from which the layers above are built.
 //!
 //! A [`Spec`] is plain data in checked units. It is written as TOML, one file per drive; [`parse`]
 //! reads and validates it as a whole, and its errors name file, line, field, value and what was

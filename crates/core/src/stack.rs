@@ -77,7 +77,7 @@ impl BoxedDevice {
     }
 
     /// Wraps the device; the result has the same knowledge.
-    pub fn wrapped<W: Positioned>(self, wrap: impl FnOnce(Self) -> W) -> Self {
+    pub fn wrap<W: Positioned>(self, wrap: impl FnOnce(Self) -> W) -> Self {
         match self.0 {
             Inner::Positioned(_) => Self::new(wrap(self)),
             Inner::Opaque(_) => Self::opaque(wrap(self)),

@@ -2,7 +2,7 @@
 //! distance between two distributions.
 //!
 //! Spans and instants are recorded one at a time in constant memory, except for [`demerit()`],
-//! which needs whole samples. Sums are integers, so results are reproducible to the bit.
+//! which needs whole samples. Sums are integers, so results are exactly reproducible.
 
 mod confidence;
 mod histogram;

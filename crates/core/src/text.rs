@@ -19,7 +19,7 @@ pub struct Call<'t> {
     /// The name before the parentheses.
     pub name: &'t str,
     /// The parameters in order; a key may occur twice.
-    pub given: Vec<(&'t str, &'t str)>,
+    pub parameters: Vec<(&'t str, &'t str)>,
 }
 
 impl<'t> Call<'t> {
@@ -40,14 +40,14 @@ impl<'t> Call<'t> {
             if written.contains('=') {
                 return Err(InputError::new(field, written, CALL_SYNTAX));
             }
-            let (name, given) = (written, Vec::new());
-            return Ok(Self { name, given });
+            let (name, parameters) = (written, Vec::new());
+            return Ok(Self { name, parameters });
         };
         let Some(arguments) = rest.strip_suffix(')').filter(|inner| is_balanced(inner)) else {
             return Err(InputError::new(field, written, expected_call(written)));
         };
         let name = before_parenthesis.trim();
-        let (mut given, mut keys, mut before) = (Vec::new(), keys.iter(), "");
+        let (mut parameters, mut keys, mut before) = (Vec::new(), keys.iter(), "");
         let parts = list(arguments).into_iter();
         for part in parts.filter(|part| !part.is_empty()) {
             // A bare value may be a call with its own parameters.
@@ -70,10 +70,10 @@ impl<'t> Call<'t> {
                     }
                 },
             };
-            given.push(parameter(name, key.trim(), value.trim())?);
+            parameters.push(parameter(name, key.trim(), value.trim())?);
             before = part;
         }
-        Ok(Self { name, given })
+        Ok(Self { name, parameters })
     }
 }
 
@@ -154,7 +154,7 @@ pub struct Args<'t, C = ()> {
     /// Additional input for the reader.
     pub context: C,
     name: &'t str,
-    given: Vec<(&'t str, &'t str)>,
+    parameters: Vec<(&'t str, &'t str)>,
     known: Vec<&'static str>,
 }
 
@@ -171,7 +171,7 @@ impl<'t, C> Args<'t, C> {
         Self {
             context,
             name: call.name,
-            given: call.given.clone(),
+            parameters: call.parameters.clone(),
             known: Vec::new(),
         }
     }
@@ -195,7 +195,7 @@ impl<'t, C> Args<'t, C> {
         read: impl Fn(&str, &str) -> Result<T, InputError>,
     ) -> Result<Option<T>, InputError> {
         self.known.push(key);
-        let mut values = self.given.iter().filter(|(given, _)| *given == key);
+        let mut values = self.parameters.iter().filter(|(name, _)| *name == key);
         let Some((_, value)) = values.next() else {
             return Ok(None);
         };
@@ -322,7 +322,7 @@ impl<'t, C> Args<'t, C> {
     ) -> Result<Vec<T>, InputError> {
         self.known.push(key);
         let wrong = |value: &str| InputError::new(self.field(key), value, expected);
-        let values = self.given.iter().filter(|(given, _)| *given == key);
+        let values = self.parameters.iter().filter(|(name, _)| *name == key);
         values
             .map(|(_, value)| read(value).ok_or_else(|| wrong(value)))
             .collect()
@@ -337,7 +337,7 @@ impl<'t, C> Args<'t, C> {
 
     /// Returns all pairs as given, for calls whose keys are themselves values.
     pub fn pairs(&mut self) -> Vec<(&'t str, &'t str)> {
-        std::mem::take(&mut self.given)
+        std::mem::take(&mut self.parameters)
     }
 
     /// Returns the name of the parameter `key` in errors.
@@ -347,7 +347,7 @@ impl<'t, C> Args<'t, C> {
 
     /// Checks that every key was read.
     pub fn finish(&self) -> Result<(), InputError> {
-        let mut keys = self.given.iter().map(|(key, _)| *key);
+        let mut keys = self.parameters.iter().map(|(key, _)| *key);
         let Some(unknown) = keys.find(|key| !self.known.contains(key)) else {
             return Ok(());
         };
@@ -361,8 +361,8 @@ impl<'t, C> Args<'t, C> {
 
     /// Returns a given key that is probably a misspelling of `key`.
     fn misspelt(&self, key: &str) -> Option<&'t str> {
-        let mut keys = self.given.iter().map(|(given, _)| *given);
-        keys.find(|given| !self.known.contains(given) && nearest(given, &[key]).is_some())
+        let mut keys = self.parameters.iter().map(|(name, _)| *name);
+        keys.find(|name| !self.known.contains(name) && nearest(name, &[key]).is_some())
     }
 }
 
@@ -413,22 +413,23 @@ mod tests {
     #[test]
     fn calls_nest() {
         let call = Call::read("closed(clients=4, think=erlang(k=2, mean=5 ms),)", "x");
-        let given = vec![("clients", "4"), ("think", "erlang(k=2, mean=5 ms)")];
+        let parameters = vec![("clients", "4"), ("think", "erlang(k=2, mean=5 ms)")];
         let name = "closed";
-        assert_eq!(call, Ok(Call { name, given }));
-        assert_eq!(Call::read("uniform()", "x").unwrap().given, []);
+        assert_eq!(call, Ok(Call { name, parameters }));
+        assert_eq!(Call::read("uniform()", "x").unwrap().parameters, []);
         let quoted = Call::read("f(a=\"every 5 s\", b=\", c=\"\")", "x").unwrap();
-        assert_eq!(quoted.given, [("a", "every 5 s"), ("b", "\""), ("c", "")]);
+        let quoted = quoted.parameters;
+        assert_eq!(quoted, [("a", "every 5 s"), ("b", "\""), ("c", "")]);
     }
 
     #[test]
     fn bare_values_are_assigned_to_the_first_keys() {
         let read = |text: &'static str| Call::read_in_order(text, "x", &["a", "b"]);
-        let given = |text| read(text).expect(text).given;
-        assert_eq!(given("f(1)"), [("a", "1")]);
-        assert_eq!(given("f(1, b=2)"), [("a", "1"), ("b", "2")]);
+        let parameters = |text| read(text).expect(text).parameters;
+        assert_eq!(parameters("f(1)"), [("a", "1")]);
+        assert_eq!(parameters("f(1, b=2)"), [("a", "1"), ("b", "2")]);
         let three = [("a", "1 s"), ("b", "g(c=2)"), ("d", "3")];
-        assert_eq!(given("f(1 s, g(c=2), d=3)"), three);
+        assert_eq!(parameters("f(1 s, g(c=2), d=3)"), three);
         for (text, found) in [
             ("f(1, 2, 3)", "\"3\" after \"2\""),
             ("f(b=1, 2)", "\"2\" after \"b=1\""),

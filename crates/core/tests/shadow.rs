@@ -42,11 +42,11 @@ struct Disk {
     depth: usize,
     random: Pcg64Mcg,
     waiting: Vec<(Instant, Request)>,
-    busy: Option<Busy>,
+    busy: Option<ActiveCommand>,
     due: Vec<Completion>,
 }
 
-struct Busy {
+struct ActiveCommand {
     until: Instant,
     arrived: Instant,
     request: Request,
@@ -78,7 +78,7 @@ impl Disk {
         drop(data);
         let takes = Span::from_ns(1 + (self.random.next_u64() % 10_000) as i64);
         let until = now + takes;
-        self.busy = Some(Busy {
+        self.busy = Some(ActiveCommand {
             until,
             arrived,
             request,
@@ -122,7 +122,7 @@ impl Device for Disk {
         if !self.due.is_empty() {
             return Some(self.due.remove(0));
         }
-        let Busy {
+        let ActiveCommand {
             until,
             arrived,
             request,

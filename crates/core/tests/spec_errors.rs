@@ -9,7 +9,7 @@ use diskarm_core::units::{Cylinder, Span};
 /// A small drive with every kind of field, whose meaning `spec_values` checks.
 const GOOD: &str = include_str!("spec/good.toml");
 
-/// Pieces of it, each replaced by something wrong, and the errors expected.
+/// Parts of it, each replaced by something wrong, with the expected errors.
 const BAD: &str = include_str!("spec/bad.txt");
 
 /// Returns the lines of a paragraph that begin with a mark, without the mark.
@@ -31,7 +31,11 @@ fn each_error_names_file_line_field_value_and_expectation() {
     let mut tried = 0;
     for paragraph in BAD.split("\n\n").skip(1) {
         let from = whole_lines(marked(paragraph, "-"));
-        assert_eq!(good.matches(&from).count(), 1, "not one passage: {from}");
+        assert_eq!(
+            good.matches(&from).count(),
+            1,
+            "not exactly one passage: {from}"
+        );
         let text = good.replace(&from, &whole_lines(marked(paragraph, "+")));
         let expected = format!("x.toml:{}", marked(paragraph, "!").join(" "));
         let found = match spec::parse(&text[1..], "x.toml") {
@@ -52,7 +56,7 @@ fn each_error_names_file_line_field_value_and_expectation() {
 }
 
 #[test]
-fn a_later_stage_reports_with_the_line_of_the_field() {
+fn later_stages_report_the_line_of_the_field() {
     let document = Document::read(GOOD, "x.toml").unwrap_or_else(|error| panic!("{error}"));
     let line_of = |field| document.locate(InputError::missing(field, "")).line;
     let line_with = |text: &str| {
@@ -81,7 +85,7 @@ fn a_later_stage_reports_with_the_line_of_the_field() {
     );
 }
 
-/// An inward seek is no more uneven than the shortest seek takes, of reads or of writes.
+/// The asymmetry of inward seeks is at most the shortest seek time, of reads and of writes.
 #[test]
 fn an_inward_seek_takes_no_more_than_the_shortest_seek() {
     let message = |inward: &str, write: &str| {
@@ -135,7 +139,7 @@ fn a_write_settle_takes_no_more_than_the_shortest_seek() {
         // One cylinder off the curve; then 1 + 0.5 * 2.
         (knee(2, "single = \"2.1 ms\"\n"), "-2 ms"),
         (knee(1, ""), "-1.5 ms"),
-        // 2.48 + 0.41 * sqrt(2) = 3.05983; a straight piece beyond the disk does not count.
+        // 2.48 + 0.41 * sqrt(2) = 3.05983; a linear piece beyond the disk does not count.
         (knee(10, "single = \"3.5 ms\"\n"), "-3.059828 ms"),
         (table("[2, 3], [7, 2.25], [10, 3]"), "-2.25 ms"),
         // At nine cylinders, 2.25 - 1.25 * 2/3; and the first point for all before it.
@@ -161,7 +165,7 @@ fn a_write_settle_takes_no_more_than_the_shortest_seek() {
         Err(error) => error.to_string(),
     };
     for (curve, bound) in curves {
-        let spec = spec::parse(&drive(&curve, "0 ms"), "x.toml").expect("a sound drive");
+        let spec = spec::parse(&drive(&curve, "0 ms"), "x.toml").expect("a valid drive");
         let seeks = SeekTimes::new(&spec.mechanics, 10);
         let shortest = (1..10)
             .map(|distance| seeks.total(Op::Write, (Cylinder(0), Cylinder(distance)), false))

@@ -56,7 +56,7 @@ fn listed_keys(heading: &str) -> Vec<String> {
 }
 
 #[test]
-fn the_page_lists_exactly_the_keys_that_the_reader_knows() {
+fn the_page_lists_exactly_the_known_keys() {
     for (heading, from, to) in TABLES {
         let (mut listed, mut known) = (listed_keys(heading), known_keys(from, to));
         listed.sort();
@@ -66,7 +66,7 @@ fn the_page_lists_exactly_the_keys_that_the_reader_knows() {
 }
 
 #[test]
-fn the_example_is_a_drive() {
+fn the_example_is_a_valid_drive() {
     let example = PAGE
         .split("```toml\n")
         .nth(1)
@@ -75,6 +75,6 @@ fn the_example_is_a_drive() {
         .unwrap_or_else(|error| panic!("{error}"));
     let layout = Layout::new(&spec.geometry).unwrap_or_else(|error| panic!("{error}"));
     // (2 * 600 - 1) tracks of 100 sectors and (2 * 400 - 1) of 80.
-    assert_eq!(layout.mapped(), SectorCount(183_820));
+    assert_eq!(layout.mapped_sectors(), SectorCount(183_820));
     assert_eq!(layout.sectors(), SectorCount(183_800));
 }

@@ -43,7 +43,7 @@ fn zone(first_cylinder: u32, end_cylinder: u32, sectors_per_track: u32) -> Zone 
 }
 
 #[test]
-fn source_and_geometry_arrive() {
+fn source_and_geometry_are_read() {
     let spec = read(GOOD);
     assert_eq!(spec.name, "small");
     assert_eq!(spec.summary, "A small drive for tests");
@@ -98,7 +98,7 @@ fn a_physical_sector_has_whole_sectors() {
 }
 
 #[test]
-fn mechanics_arrive() {
+fn mechanics_are_read() {
     let piece = TwoPiece {
         knee: 8,
         short_ms: 1.0,
@@ -126,7 +126,7 @@ fn mechanics_arrive() {
 }
 
 #[test]
-fn electronics_arrive() {
+fn electronics_are_read() {
     let spec = read(GOOD);
     let buffer = Buffer {
         segments: 3,
@@ -203,7 +203,7 @@ fn optional_value(key: &Key) -> bool {
 }
 
 #[test]
-fn what_is_left_out_is_off_or_zero() {
+fn omitted_keys_are_off_or_zero() {
     let spec = read(MINIMAL);
     let optional = |key: &&Key| !key.required || key.path.matches('.').count() == 2;
     for key in Key::all().into_iter().filter(optional) {
@@ -230,7 +230,7 @@ fn what_is_left_out_is_off_or_zero() {
 }
 
 /// Returns a value of a key other than its default, if its kind fits on one line.
-fn another(key: &Key) -> Option<Value> {
+fn other_value(key: &Key) -> Option<Value> {
     Some(match (key.kind, key.get(&Spec::default())?) {
         (_, Value::Flag(flag)) => Value::Flag(!flag),
         (KeyKind::Word(words), _) => Value::Word(words.last()?),
@@ -244,7 +244,7 @@ fn another(key: &Key) -> Option<Value> {
 
 /// Each key, written as in its row, sets its own field and no other.
 #[test]
-fn a_key_sets_its_field_alone() {
+fn a_key_sets_only_its_field() {
     let plain = read(MINIMAL);
     let mut tried = 0;
     for key in Key::all() {
@@ -252,7 +252,7 @@ fn a_key_sets_its_field_alone() {
             continue;
         };
         let alone = ["buffer", "overheads", "bus", "queue"].contains(&table);
-        let Some(value) = another(key).filter(|_| alone && !name.contains('.')) else {
+        let Some(value) = other_value(key).filter(|_| alone && !name.contains('.')) else {
             continue;
         };
         let mut expected = plain.clone();
@@ -275,7 +275,7 @@ fn a_key_sets_its_field_alone() {
 
 /// `UntilFull` is written `until-full`: words derive from the names of variants.
 #[test]
-fn words_are_the_names_of_their_meanings() {
+fn words_derive_from_the_names_of_variants() {
     for key in Key::all() {
         let KeyKind::Word(words) = key.kind else {
             continue;
@@ -295,7 +295,7 @@ fn words_are_the_names_of_their_meanings() {
 
 /// A seek that takes less than half the time of a shorter one.
 #[test]
-fn a_seek_curve_that_falls_is_doubtful() {
+fn a_falling_seek_curve_is_doubtful() {
     let doubts = |points: &str| {
         let seek = r#"{ form = "three-point", single = "1 ms", average = "2 ms", full = "4 ms" }"#;
         let table = format!(r#"{{ form = "table", cylinders_ms = {points} }}"#);

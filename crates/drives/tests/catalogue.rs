@@ -41,7 +41,7 @@ fn capacities_are_exact_to_the_sector() {
         let layout = Layout::new(geometry).unwrap_or_else(|error| panic!("{file}: {error}"));
         let sectors = geometry.sectors.0;
         assert_eq!(
-            layout.mapped().0,
+            layout.mapped_sectors().0,
             sectors + geometry.unused_sectors.0,
             "{file}"
         );
@@ -58,7 +58,7 @@ fn capacities_are_exact_to_the_sector() {
             let expected = format!(
                 "{file}:{}: geometry.sectors: found {wrong}, expected {sectors}: the zones map {}",
                 line.map_or(0, |line| line + 1),
-                layout.mapped().0
+                layout.mapped_sectors().0
             );
             assert!(message.starts_with(&expected), "{message}");
         }

@@ -39,8 +39,8 @@ fn main() -> ExitCode {
 
 fn unit(name: &str) -> Unit<Single> {
     let entry = diskarm_drives::find(name).expect("the drive is in the catalogue");
-    let spec: Spec = spec::parse(entry.text, name).expect("a valid specification");
-    Unit::new(Single::new(&spec, Angle::ZERO, 0).expect("a valid layout"))
+    let spec: Spec = spec::parse(entry.text, name).expect("valid specification");
+    Unit::new(Single::new(&spec, Angle::ZERO, 0).expect("valid layout"))
 }
 
 fn random(count: u64) {

@@ -36,9 +36,9 @@ pub trait Backing: Device {
     /// Replaces the defects, while no request is outstanding. The number of blocks stays the same.
     /// Fails if the geometry is inconsistent, or the device has no geometry of its own.
     fn set_geometry(&mut self, _now: Instant, geometry: &Geometry) -> Result<(), InputError> {
-        let given = geometry.zones.len();
+        let zones = geometry.zones.len();
         let expected = "nothing: the device has no geometry of its own";
-        Err(InputError::shown("geometry.zones", given, expected))
+        Err(InputError::shown("geometry.zones", zones, expected))
     }
 }
 
@@ -55,7 +55,7 @@ impl Single {
     /// `seed` determines its random behaviour. Fails if the specification is inconsistent.
     pub fn new(spec: &Spec, origin: Angle, seed: u64) -> Result<Self, InputError> {
         Ok(Self {
-            drive: Drive::new(spec, origin)?.seeded(seed),
+            drive: Drive::new(spec, origin)?.with_seed(seed),
             spec: spec.clone(),
         })
     }
@@ -137,12 +137,12 @@ impl From<Unavailable> for Sense {
 
 /// A store in memory, which allocates a chunk only when nonzero data are written to it.
 #[derive(Clone, Debug)]
-pub struct Sparse {
+pub struct MemoryStore {
     block: usize,
     chunks: BTreeMap<u64, Box<[u8]>>,
 }
 
-impl Sparse {
+impl MemoryStore {
     const CHUNK: u64 = 64;
 
     pub fn new(block: Bytes) -> Self {
@@ -177,7 +177,7 @@ impl Sparse {
     }
 }
 
-impl Store for Sparse {
+impl Store for MemoryStore {
     fn read(&mut self, at: Lbn, data: &mut [u8]) -> Result<(), Unavailable> {
         for (chunk, from, to, length) in self.parts(at, data.len()) {
             let data = &mut data[to..to + length];

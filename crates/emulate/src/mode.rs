@@ -498,8 +498,8 @@ fn apply_write_cache(on: bool, spec: &mut Spec) {
 
 /// Returns the default full and empty ratios.
 fn ratios(view: &View<'_>) -> [u8; 2] {
-    let given = view.drive.map(|(spec, _)| buffer_ratios(&spec.buffer));
-    let [full, empty] = given.unwrap_or_default();
+    let specified = view.drive.map(|(spec, _)| buffer_ratios(&spec.buffer));
+    let [full, empty] = specified.unwrap_or_default();
     let full = if view.realism.adaptive_ratios {
         0
     } else {

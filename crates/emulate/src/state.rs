@@ -71,7 +71,6 @@ pub(crate) struct ErrorCounts {
     /// Accesses that succeeded after retries.
     pub recovered: u64,
     pub retries: u64,
-    /// Blocks that were accessed.
     pub blocks: u64,
     pub failed: u64,
 }

@@ -12,7 +12,7 @@ use diskarm_wire::sense::{Code, Key};
 use diskarm_wire::{Command, Sense, status};
 use slab::Slab;
 
-use crate::backing::{Backing, Sparse, Store};
+use crate::backing::{Backing, MemoryStore, Store};
 use crate::command::{self, Entry};
 use crate::realism::{Disturbance, Realism};
 use crate::state::{Context, Identity, Operation, State, Work};
@@ -131,11 +131,11 @@ struct Slot {
 }
 
 impl<D: Backing> Unit<D> {
-    pub const TASKS: usize = 256;
+    pub const MAX_TASKS: usize = 256;
 
     /// Creates a unit over a device whose blocks are all zeros.
     pub fn new(device: D) -> Self {
-        let store = Sparse::new(device.sector_size());
+        let store = MemoryStore::new(device.sector_size());
         Self::with_store(device, Box::new(store))
     }
 
@@ -216,7 +216,7 @@ impl<D: Backing> Unit<D> {
             let overlapped = Sense::new(Key::AbortedCommand, Code::OVERLAPPED_COMMANDS);
             return self.refuse(&task, &overlapped);
         }
-        if self.tasks() >= Self::TASKS {
+        if self.tasks() >= Self::MAX_TASKS {
             return self.respond(&task, Status::TaskSetFull, Vec::new());
         }
         let length = command::data_out_length(&command, self.state.block);

@@ -1,12 +1,12 @@
 //! Measures the on-board buffer (worthington96 sections 5.7 and 5.8; tables 7, 11, 16 and 21).
 //!
-//! As in the paper, a test vector fills the buffer in some way, and a read then probes what it
-//! holds. Sizes and numbers are first measured one by one ([`direct`]), as is whether the write
-//! cache is of a kind that models do not support. Everything else is inferred by comparing
-//! hypotheses ([`inference`]): with the known layout and timing of the drive, a model computes how
-//! a drive with any buffer would execute a test vector. So vectors are selected for which the
-//! predictions differ, and the hypothesis that predicts the observed times is accepted. Properties
-//! that no vector determines are reported with the reason.
+//! As in the paper, a test vector fills the buffer in some way, and a read then probes its content.
+//! Sizes and counts are first measured one by one ([`direct`]), which also shows whether models
+//! support the write cache. Everything else is inferred by comparing hypotheses ([`inference`]):
+//! given the known layout and timing of the drive, a model computes how a drive with any buffer
+//! would execute a test vector. Vectors are selected for which the predictions differ, and the
+//! hypothesis that predicts the observed times is accepted. Properties that no vector determines
+//! are reported with the reason.
 
 mod context;
 mod direct;
@@ -19,14 +19,14 @@ mod vector;
 use diskarm_core::spec::{Spec, WriteCache};
 
 use self::context::Context;
-use self::facts::{BufferKey, DEFERRED, DISPUTED, FAILURES, KEYS, SEGMENTS};
+use self::facts::{BufferKey, DEFERRED_REASON, DISPUTED_REASON, FAILURES, KEYS, SEGMENTS_REASON};
 use self::inference::Verdict;
 use crate::hits::WriteHits;
 use crate::{Disk, Effort, Error, Setup};
 
 pub use self::facts::{Fact, Facts, Finding};
 
-/// Measures the buffer by reads alone. Everything else about the drive is `known`.
+/// Measures the buffer by reads alone, given the other `known` properties of the drive.
 pub fn measure(disk: &mut Disk<'_>, setup: &Setup<'_>, known: &Spec) -> Result<Facts, Error> {
     measure_with(Context::new(disk, setup, known, false)?, setup.effort)
 }
@@ -39,19 +39,19 @@ pub fn measure_writes(
     hits: &WriteHits,
 ) -> Result<Facts, Error> {
     let mut context = Context::new(disk, setup, known, true)?;
-    // The overhead of hits does not show it: like the overhead of misses, it may be zero.
+    // The overhead of hits does not show this: like the overhead of misses, it may be zero.
     context.absorbs_writes = hits.after_read.is_some();
     measure_with(context, setup.effort)
 }
 
 fn measure_with(mut context: Context<'_, '_>, effort: Effort) -> Result<Facts, Error> {
-    // Has no effect if the bus waits for one block only.
-    context.believed.buffer.partial_hits_at_once = true;
+    // Has no effect if the bus waits for only one block.
+    context.best.buffer.partial_hits_at_once = true;
     direct::measure_read_ahead(&mut context)?;
     direct::measure_segments(&mut context)?;
     if context.writes {
-        direct::measure_written(&mut context)?;
-        let absorbs = context.believed.buffer.write_cache == WriteCache::Always;
+        direct::measure_hits_on_written(&mut context)?;
+        let absorbs = context.best.buffer.write_cache == WriteCache::Always;
         context.is_deferred = absorbs && direct::has_deferred_cache(&mut context)?;
         // No model predicts the behaviour of such a drive after writes.
         context.writes = !context.is_deferred;
@@ -64,8 +64,8 @@ fn measure_with(mut context: Context<'_, '_>, effort: Effort) -> Result<Facts, E
             *verdict = Verdict {
                 agreed: failures.tried - failures.failed,
                 trials: failures.tried,
-                open: failures.tried == 0,
-                disputed: false,
+                is_open: failures.tried == 0,
+                is_disputed: false,
             };
         }
     }
@@ -74,24 +74,24 @@ fn measure_with(mut context: Context<'_, '_>, effort: Effort) -> Result<Facts, E
 
 fn report(context: &Context<'_, '_>, verdicts: &[Verdict]) -> Facts {
     let fact = |(key, verdict): (&BufferKey, &Verdict)| {
-        let value = key.key().get(&context.believed);
-        let irrelevant = (key.irrelevant)(&context.believed.buffer);
-        let disputed = key.path != FAILURES && verdict.disputed;
+        let value = key.key().get(&context.best);
+        let irrelevant = (key.irrelevant)(&context.best.buffer);
+        let is_disputed = key.path != FAILURES && verdict.is_disputed;
         let is_hidden = context.is_deferred && key.path == "buffer.segments";
         let undetermined = if key.needs_writes && !context.writes {
             if context.is_deferred {
-                DEFERRED
+                DEFERRED_REASON
             } else {
                 "can only be measured by writes"
             }
         } else if is_hidden {
-            SEGMENTS
-        } else if disputed {
-            DISPUTED
+            SEGMENTS_REASON
+        } else if is_disputed {
+            DISPUTED_REASON
         } else {
             key.undetermined_reason
         };
-        let is_found = irrelevant.is_none() && !verdict.open && !disputed && !is_hidden;
+        let is_found = irrelevant.is_none() && !verdict.is_open && !is_disputed && !is_hidden;
         let finding = match value {
             Some(value) if is_found => Finding::Found {
                 value,

@@ -1,12 +1,12 @@
 //! The angle of the platter, derived from completion times.
 //!
-//! A one-sector command served by the media ends a fixed time after its sector has passed. So the
+//! A one-sector command served from the media ends a fixed time after its sector has passed. So the
 //! phase of its completion, time modulo the period, gives the angle of the sector up to a constant,
 //! and completions of two sectors differ by the difference of their angles, whatever the seeks in
 //! between.
 //!
-//! The constant cannot be observed: it is the time from the media to the host. Instants of this
-//! clock are those at which a read of the sector ends for the host, and are late by that constant.
+//! The constant, which is the time from the media to the host, cannot be observed. An instant of
+//! this clock is when a read of the sector ends for the host, so it is late by that constant.
 
 use diskarm_core::geometry::Extent;
 use diskarm_core::units::Instant;
@@ -34,19 +34,19 @@ impl std::fmt::Display for Access {
 /// Effective number of completions that the clock averages.
 const MEMORY: f64 = 2000.0;
 /// Number of writes needed to estimate their completion overhead.
-const LEARNT: u64 = 20;
+const MIN_WRITES: u64 = 20;
 
 /// The platter's angle over time.
 #[derive(Clone, Debug)]
 pub(crate) struct Clock {
     period: f64,
-    /// Pass of angle zero in nanoseconds; set by the first read.
+    /// Time when angle zero passes, in nanoseconds; set by the first read.
     origin: Option<f64>,
-    /// Lateness of passes relative to origin and period, over the count of revolutions.
+    /// Lateness of passes relative to origin and period, against the count of revolutions.
     late: Line,
     /// Weight of the prior interval of the period relative to noisy completions.
     prior: f64,
-    /// Completions with larger deviations were not served by the media, in nanoseconds.
+    /// Maximum deviation of completions served from the media, in nanoseconds.
     tolerance: f64,
     /// Extra completion overhead of writes compared with reads: after a read, after a write.
     writes: [Line; 2],
@@ -88,51 +88,51 @@ impl Clock {
     }
 
     /// Returns a write's delay relative to a read of the sector; `None` if too few were observed.
-    pub fn write_later(&self, before: Access) -> Option<f64> {
+    pub fn write_delay(&self, before: Access) -> Option<f64> {
         let line = &self.writes[before as usize];
-        (line.points() >= LEARNT).then(|| line.value(0.0, f64::INFINITY))
+        (line.points() >= MIN_WRITES).then(|| line.value(0.0, f64::INFINITY))
     }
 
-    /// Returns [`Self::write_later`] with its 95 % interval.
-    pub fn writes_later(&self, before: Access) -> Option<Estimate> {
+    /// Returns [`Self::write_delay`] with its 95 % interval.
+    pub fn write_delay_estimate(&self, before: Access) -> Option<Estimate> {
         let line = &self.writes[before as usize];
         let uncertainty = 2.0 * line.scatter() / (line.points() as f64).sqrt();
         Some(Estimate {
-            value: span(self.write_later(before)?),
+            value: span(self.write_delay(before)?),
             uncertainty: span(uncertainty),
             samples: line.points(),
         })
     }
 
-    /// Returns the delay of `end` after the nearest pass of the sector's end: ± half a revolution.
-    pub fn off(&self, end: f64, sector: &Extent) -> f64 {
+    /// Returns the time from the nearest pass of the sector's end to `end`: ± half a revolution.
+    pub fn lateness(&self, end: f64, sector: &Extent) -> f64 {
         let turns = (sector.start + sector.sector_angle).as_revolutions();
         let half = self.period() / 2.0;
         end - self.pass(turns, end - half)
     }
 
-    /// Records the end of a one-sector command on the media. Returns true if it was as expected.
-    pub fn see(&mut self, access: Access, before: Access, ended: Instant, at: &Extent) -> bool {
+    /// Records the end of a one-sector media command. Returns true if it was at the expected time.
+    pub fn record(&mut self, access: Access, before: Access, ended: Instant, at: &Extent) -> bool {
         let end = ended.as_ns() as f64;
         let turns = (at.start + at.sector_angle).as_revolutions();
         let origin = *self.origin.get_or_insert(end - turns * self.period);
-        let off = self.off(end, at);
+        let lateness = self.lateness(end, at);
         let later = match access {
             Access::Read => Some(0.0),
-            Access::Write => self.write_later(before),
+            Access::Write => self.write_delay(before),
         };
-        if later.is_some_and(|later| (off - later).abs() > self.tolerance) {
+        if later.is_some_and(|later| (lateness - later).abs() > self.tolerance) {
             return false;
         }
         if access == Access::Write {
             let line = &mut self.writes[before as usize];
             // Relative to the first one, so that a phase near half a revolution does not wrap.
             let first = match line.points() {
-                0 => off,
+                0 => lateness,
                 _ => line.value(0.0, f64::INFINITY),
             };
-            let turns = ((off - first) / self.period).round();
-            line.add(0.0, off - turns * self.period);
+            let turns = ((lateness - first) / self.period).round();
+            line.add(0.0, lateness - turns * self.period);
         }
         if let Some(later) = later {
             let count = ((end - later - origin) / self.period - turns).round() + turns;

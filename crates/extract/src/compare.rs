@@ -1,7 +1,7 @@
-//! Compares two specifications of a drive: value by value, and by what can be observed of them.
+//! Compares two specifications of a drive: value by value, and by what a host can observe.
 //!
-//! A specification contains the parts of sums. Two specifications that divide the sums differently
-//! describe the same drive (worthington96 section A.2), so sums are compared.
+//! A host can observe only sums of some values. Two specifications that divide these sums
+//! differently describe the same drive (worthington96 section A.2), so sums are compared.
 
 use diskarm_core::device::Device;
 use diskarm_core::drive::Drive;
@@ -14,8 +14,8 @@ use diskarm_core::units::{Angle, Cylinder, Instant, Lbn, SectorCount, Span};
 
 #[derive(Clone, Debug)]
 pub struct Comparison {
-    /// The keys whose values differ, in the order of the manual. Texts, zones and seek curves are
-    /// excluded, as different ones can mean the same.
+    /// The keys whose values differ, in the order of the manual. Strings, zones and seek curves are
+    /// excluded, because different ones can mean the same thing.
     pub values: Vec<Difference>,
     pub layout: LayoutDifference,
     pub reads: SeekDifference,
@@ -36,15 +36,15 @@ pub struct Difference {
 pub struct LayoutDifference {
     /// Number of blocks that both have.
     pub blocks: SectorCount,
-    /// Number of these on another cylinder or head.
+    /// Number of these blocks that are on a different cylinder or head.
     pub other_track: SectorCount,
     /// Maximum angle between the two locations of a block, in revolutions from 0 to 0.5, over the
     /// blocks on the same track. Angles are relative to block 0: the index mark is unobservable.
     pub largest_turn: f64,
     /// The first block on another track, or at an angle that differs by half a sector or more.
     pub first_elsewhere: Option<Lbn>,
-    /// The offset of the second layout's cylinder numbers if it is constant and not zero and all
-    /// else is equal. Seeks are the same then.
+    /// The offset of the second layout's cylinder numbers, if it is constant and not zero and
+    /// everything else is equal. Seeks are then the same.
     pub cylinders_higher: Option<i64>,
 }
 
@@ -54,7 +54,7 @@ pub struct SeekDifference {
     pub mean: Span,
     /// Distance in cylinders with the largest difference, and the times (means of both directions).
     pub largest: (u32, [Span; 2]),
-    /// Distance with the largest difference relative to the first, and the two times.
+    /// Distance with the largest difference relative to the first time, and the two times.
     pub largest_relative: (u32, [Span; 2]),
 }
 
@@ -127,17 +127,17 @@ impl LayoutDifference {
                 let b = b.start + b.sector_angle * offset - origins[1];
                 turn(a, b)
             };
-            let apart = turn_at(0).max(turn_at(run.0 - 1));
-            let apart_by = i64::from(b.cylinder.0) - i64::from(a.cylinder.0);
+            let difference = turn_at(0).max(turn_at(run.0 - 1));
+            let offset_by = i64::from(b.cylinder.0) - i64::from(a.cylinder.0);
             is_shifted &= a.head == b.head
-                && apart < half_sector
-                && *higher.get_or_insert(apart_by) == apart_by;
+                && difference < half_sector
+                && *higher.get_or_insert(offset_by) == offset_by;
             if same_track {
-                found.largest_turn = found.largest_turn.max(apart);
+                found.largest_turn = found.largest_turn.max(difference);
             } else {
                 found.other_track = found.other_track + run;
             }
-            if !same_track || apart >= half_sector {
+            if !same_track || difference >= half_sector {
                 found.first_elsewhere.get_or_insert(at);
             }
             at = at + run;
@@ -159,8 +159,8 @@ impl LayoutDifference {
 
 /// Returns the angle between two angles, from 0 to 0.5 revolutions.
 fn turn(a: Angle, b: Angle) -> f64 {
-    let apart = (a - b).as_revolutions();
-    apart.min(1.0 - apart)
+    let difference = (a - b).as_revolutions();
+    difference.min(1.0 - difference)
 }
 
 impl SeekDifference {
@@ -171,13 +171,13 @@ impl SeekDifference {
         let (mut sum, mut relative, mut max) = (0, 0.0, -1);
         for distance in 1..cylinders {
             let both = [0, 1].map(|k| mean_time(&times[k], op, distance));
-            let apart = (both[1] - both[0]).as_ns().abs();
-            sum += apart;
-            if apart > max {
-                max = apart;
+            let difference = (both[1] - both[0]).as_ns().abs();
+            sum += difference;
+            if difference > max {
+                max = difference;
                 found.largest = (distance, both);
             }
-            let share = apart as f64 / both[0].as_ns().max(1) as f64;
+            let share = difference as f64 / both[0].as_ns().max(1) as f64;
             if share > relative {
                 relative = share;
                 found.largest_relative = (distance, both);
@@ -194,20 +194,21 @@ fn mean_time(times: &SeekTimes, op: Op, distance: u32) -> Span {
     let outward = times.total(op, (ends.1, ends.0), false);
     Span::from_ns((inward + outward).as_ns() / 2)
 }
+
+/// The times of a drive that a host can observe.
 pub struct ObservableTimes<'a> {
     spec: &'a Spec,
     times: SeekTimes,
-    /// From the end of the media transfer to the end of a one-sector read.
+    /// Time from the end of the media transfer to the end of a one-sector read.
     after_media: Span,
-    /// Writes after a read, and after a write that they do not continue.
+    /// For writes after a read, and after a write that they do not continue.
     writes: [Command; 2],
 }
 
-/// Times from the start of a command until it may use the arm and the bus.
+/// Times from the start of a command until it may use the arm, and the bus for its data.
 #[derive(Clone, Copy)]
 struct Command {
     arm: Span,
-    /// The bus, for the data of the command.
     data: Span,
 }
 
@@ -240,42 +241,42 @@ impl<'a> ObservableTimes<'a> {
         }
     }
 
-    /// Returns the lead at which a one-sector request just catches its sector on the second
-    /// cylinder, sent while the arm is on the first: for a read after a read, for a write after a
-    /// write. As read completions show when sectors pass, it includes the time from media to host.
-    pub fn lead(&self, op: Op, way: (Cylinder, Cylinder)) -> Span {
-        let time = self.times.total(op, way, false);
+    /// Returns the lead at which a one-sector request, sent while the arm is on the first cylinder,
+    /// just catches its sector on the second, for a read after a read or a write after a write.
+    /// Includes the time from media to host, because read completions show when sectors pass.
+    pub fn lead(&self, op: Op, movement: (Cylinder, Cylinder)) -> Span {
+        let time = self.times.total(op, movement, false);
         match op {
             Op::Write => self.write(self.writes[1], time),
             _ => self.spec.overheads.read_miss_after_read + time + self.after_media,
         }
     }
 
-    /// The media wait for the arm and for the data.
+    /// Returns the lead of a write: the media wait for both the arm and the data.
     fn write(&self, command: Command, arm: Span) -> Span {
         let min = self.spec.overheads.write_minimum_delay;
         let data = command.data + self.spec.bus.write_sector + min;
         (command.arm + arm).max(data) + self.after_media
     }
 
-    fn over(&self, op: Op, distance: u32) -> Span {
-        let way = (Cylinder(0), Cylinder(distance));
-        self.times.total(op, way, false)
+    fn seek_time(&self, op: Op, distance: u32) -> Span {
+        let movement = (Cylinder(0), Cylinder(distance));
+        self.times.total(op, movement, false)
     }
 
     /// Returns the observable overheads of one-sector requests by name: leads, and buffer service
     /// times. The set depends on the drive's buffer.
     pub fn sums(&self) -> Vec<(&'static str, Span)> {
         let o = &self.spec.overheads;
-        let still = self.over(Op::Read, 0);
+        let still = self.seek_time(Op::Read, 0);
         let switch = |op| self.times.total(op, (Cylinder(0), Cylinder(0)), true);
-        // Far enough that no drive of the catalogue scatters.
+        // Far enough that seek times do not vary on any drive of the catalogue.
         let far = self.spec.geometry.cylinders / 2;
-        let elsewhere = self.over(Op::Write, far) - self.over(Op::Read, far) + still;
+        let elsewhere = self.seek_time(Op::Write, far) - self.seek_time(Op::Read, far) + still;
         let seek_and_write = |command: Command| command.arm + elsewhere + self.after_media;
         let [after_read, after_write] = self.writes;
         let read = |command: Span| command + still + self.after_media;
-        let on_track = |command| self.write(command, self.over(Op::Write, 0));
+        let on_track = |command| self.write(command, self.seek_time(Op::Write, 0));
         let again = match o.extra_write_disconnect {
             Some(_) => o.other_reselect,
             None => o.first_reselect,
@@ -299,7 +300,7 @@ impl<'a> ObservableTimes<'a> {
         all
     }
 
-    /// Time by which a write ends later than a read, after their sectors.
+    /// Returns how much later after its sector a write ends than a read.
     fn end(&self, reselect: Span) -> Span {
         let reselect = reconnection(&self.spec.bus, reselect);
         reselect + self.spec.overheads.write_completion - self.after_media
@@ -307,19 +308,19 @@ impl<'a> ObservableTimes<'a> {
 
     fn hits(&self) -> Vec<(&'static str, Span)> {
         let (o, bus, buffer) = (&self.spec.overheads, &self.spec.bus, &self.spec.buffer);
-        let hit = o.data_preparation + bus.read_sector + o.read_completion;
-        let taken = o.data_preparation + bus.write_sector + o.write_completion;
+        let reading = o.data_preparation + bus.read_sector + o.read_completion;
+        let writing = o.data_preparation + bus.write_sector + o.write_completion;
         let mut all = Vec::new();
         if buffer.caching {
-            all.push(("read hit after read", o.read_hit_after_read + hit));
+            all.push(("read hit after read", o.read_hit_after_read + reading));
             all.push(("bus", bus.read_sector));
         }
         if buffer.caching && buffer.hits_on_written {
-            all.push(("read hit after write", o.read_hit_after_write + hit));
+            all.push(("read hit after write", o.read_hit_after_write + reading));
         }
         if buffer.write_cache != WriteCache::Off {
-            all.push(("write hit after read", o.write_hit_after_read + taken));
-            all.push(("write hit after write", o.write_hit_after_write + taken));
+            all.push(("write hit after read", o.write_hit_after_read + writing));
+            all.push(("write hit after write", o.write_hit_after_write + writing));
             all.push(("write hit elsewhere", o.write_hit_seek));
             all.push(("write hit in another zone", o.write_hit_zone));
             all.push(("bus of writes", bus.write_sector));
@@ -344,7 +345,7 @@ const RUN_STARTS: [u64; 3] = [1, 50, 95];
 /// Returns the mean response time of contiguous requests of `sectors` without pauses, over runs of
 /// 400 that start near the first block, in the middle and near the last block.
 ///
-/// Specifications that nearly agree may differ by a revolution here, as a few microseconds decide
+/// Specifications that nearly agree may differ by a revolution here: a few microseconds decide
 /// whether a request is served in this revolution or the next.
 ///
 /// # Errors

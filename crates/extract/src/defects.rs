@@ -1,13 +1,13 @@
 //! The defects that a drive lists, compared with a layout (worthington96 section 4.1.1).
 //!
 //! # Hypothesis
-//! A defective sector or track that was known when the drive was formatted is skipped, so that all
+//! A sector or track known to be defective when the drive was formatted is skipped, so that all
 //! following blocks move (slipped). The blocks of a defect found later are elsewhere (reallocated).
 //! A defect in spare or reserved space has no effect.
 //!
 //! # Test vector
 //! READ DEFECT DATA with the primary and the grown list, in physical sector format or, if the drive
-//! does not support that, in bytes from the index mark. The 12-byte command is for lists that are
+//! does not support that, as bytes from the index mark. The 12-byte command is for lists that are
 //! too long for the 10-byte one.
 //!
 //! # Decision
@@ -68,20 +68,20 @@ pub struct DefectCounts {
 }
 
 /// More defects than any drive lists.
-const DEFECTS_MAX: usize = 1_000_000;
-const AT_ONCE: usize = 8_000;
+const MAX_DEFECTS: usize = 1_000_000;
+const MAX_PER_COMMAND: usize = 8_000;
 /// Bytes per address in the requested formats.
-const ADDRESS: usize = 8;
+const ADDRESS_BYTES: usize = 8;
 
 pub fn read(disk: &mut Disk<'_>) -> Result<Defects, Error> {
     Ok(Defects {
-        primary: list(disk, true)?,
-        grown: list(disk, false)?,
+        primary: read_list(disk, true)?,
+        grown: read_list(disk, false)?,
     })
 }
 
 /// Reads one list in the first format that the drive supports.
-fn list(disk: &mut Disk<'_>, primary: bool) -> Result<Vec<PhysicalAddress>, Error> {
+fn read_list(disk: &mut Disk<'_>, primary: bool) -> Result<Vec<PhysicalAddress>, Error> {
     let mut refused = None;
     for format in [AddressFormat::PhysicalSector, AddressFormat::BytesFromIndex] {
         for size in [Size::Ten, Size::Twelve] {
@@ -93,7 +93,7 @@ fn list(disk: &mut Disk<'_>, primary: bool) -> Result<Vec<PhysicalAddress>, Erro
             }
         }
     }
-    Err(refused.expect("each try ended with an error"))
+    Err(refused.expect("every attempt failed"))
 }
 
 fn read_in_format(
@@ -102,28 +102,28 @@ fn read_in_format(
     size: Size,
     format: AddressFormat,
 ) -> Result<Vec<PhysicalAddress>, Error> {
-    let mut places = Vec::new();
+    let mut addresses = Vec::new();
     // The 10-byte command has no index: one command returns the whole list.
-    while places.len() < DEFECTS_MAX {
-        let index = places.len() as u32;
-        let (own, length, data) = receive(disk, primary, size, format, index)?;
-        let left = length / ADDRESS;
+    while addresses.len() < MAX_DEFECTS {
+        let index = addresses.len() as u32;
+        let (actual, length, data) = receive(disk, primary, size, format, index)?;
+        let remaining = length / ADDRESS_BYTES;
         let list = &data[..data.len().min(length)];
-        let before = places.len();
-        for address in defect::addresses(own, list) {
-            places.push(place(address, disk.sector_size().0)?);
+        let before = addresses.len();
+        for address in defect::addresses(actual, list) {
+            addresses.push(physical_address(address, disk.sector_size().0)?);
         }
-        let got = places.len() - before;
-        if got >= left {
-            return Ok(places);
+        let got = addresses.len() - before;
+        if got >= remaining {
+            return Ok(addresses);
         }
         if size == Size::Ten || got == 0 {
             break;
         }
     }
     Err(malformed(format!(
-        "the list ends after {} addresses, before its length",
-        places.len()
+        "the list ends after {} addresses, before its stated length",
+        addresses.len()
     )))
 }
 
@@ -139,7 +139,7 @@ fn receive(
         Size::Ten => Header10::LENGTH,
         _ => Header12::LENGTH,
     };
-    let mut data = vec![0; header + AT_ONCE * ADDRESS];
+    let mut data = vec![0; header + MAX_PER_COMMAND * ADDRESS_BYTES];
     let command = Command::ReadDefectData {
         size,
         primary,
@@ -161,12 +161,12 @@ fn receive(
             (header.format, header.length as usize)
         }
     };
-    let own = [AddressFormat::PhysicalSector, AddressFormat::BytesFromIndex]
+    let actual = [AddressFormat::PhysicalSector, AddressFormat::BytesFromIndex]
         .into_iter()
         .find(|format| *format as u8 == code)
-        .ok_or_else(|| malformed(format!("format {code} is not a location on the media")))?;
+        .ok_or_else(|| malformed(format!("format {code} gives no location on the media")))?;
     data.drain(..header);
-    Ok((own, length, data))
+    Ok((actual, length, data))
 }
 
 fn malformed(reason: String) -> Error {
@@ -176,12 +176,12 @@ fn malformed(reason: String) -> Error {
     }
 }
 
-fn place(address: Address, sector_bytes: u64) -> Result<PhysicalAddress, Error> {
+fn physical_address(address: Address, sector_bytes: u64) -> Result<PhysicalAddress, Error> {
     let (place, sector) = match address {
         Address::PhysicalSector(place) => (place, place.offset),
         Address::BytesFromIndex(place) if place.offset == WHOLE_TRACK => (place, WHOLE_TRACK),
         Address::BytesFromIndex(place) => (place, (u64::from(place.offset) / sector_bytes) as u32),
-        _ => return Err(malformed("a block address".to_owned())),
+        _ => return Err(malformed("the list contains block addresses".to_owned())),
     };
     Ok(PhysicalAddress {
         cylinder: place.cylinder,
@@ -193,8 +193,8 @@ fn place(address: Address, sector_bytes: u64) -> Result<PhysicalAddress, Error> 
 /// Classifies defects by their effect on a layout. Fails if the geometry is not consistent.
 pub fn count(geometry: &Geometry, defects: &[PhysicalAddress]) -> Result<DefectCounts, InputError> {
     let layout = Layout::new(geometry)?;
-    let slipped: BTreeSet<Unit> = layout.slipped().collect();
-    let reallocated: BTreeSet<Unit> = layout.reallocated().map(|(from, _)| from).collect();
+    let slipped: BTreeSet<Unit> = layout.slips().collect();
+    let reallocated: BTreeSet<Unit> = layout.reallocated_units().map(|(from, _)| from).collect();
     let mut counts = DefectCounts::default();
     let mut seen = BTreeSet::new();
     for defect in defects {
@@ -202,7 +202,7 @@ pub fn count(geometry: &Geometry, defects: &[PhysicalAddress]) -> Result<DefectC
             counts.unused += 1;
             continue;
         };
-        let unit = layout.unit_at(at).expect("a sector is of a unit");
+        let unit = layout.unit_at(at).expect("every sector belongs to a unit");
         if !seen.insert(unit) {
             continue;
         }

@@ -23,7 +23,7 @@ impl std::ops::Sub for Estimate {
     }
 }
 
-/// The effort of a measurement; normal is as in worthington96.
+/// The effort of a measurement; normal follows worthington96.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Effort {
@@ -101,7 +101,7 @@ impl Line {
     pub fn slope(&self, prior: f64) -> f64 {
         match self.xx + prior {
             0.0 => 0.0,
-            worth => self.xy / worth,
+            weight => self.xy / weight,
         }
     }
 
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn the_slope_and_its_deviation_are_the_closed_forms() {
+    fn slope_and_deviation_match_closed_forms() {
         // Points (0, 0), (1, 2), (2, 1): means 1 and 1, xx = 2, xy = 1, yy = 2; the residuals'
         // squares sum to 2 - 1/2 = 3/2 with one degree of freedom.
         let mut line = Line::new(1.0);

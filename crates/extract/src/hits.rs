@@ -6,7 +6,7 @@
 //! So does a write that the write cache absorbs, whose overhead may be longer if the arm is
 //! elsewhere.
 //!
-//! The test vector of a read hit reads the first block of a cylinder from the media, rests during
+//! The test vector of a read hit reads the first block of a cylinder from the media, pauses during
 //! read-ahead, and reads the following blocks: one, and as many as are read ahead, up to 33. On a
 //! drive without read-ahead it repeats the read instead. For hits after a write, it writes
 //! elsewhere in between or, if that empties the buffer, reads the block that was written. Write
@@ -14,32 +14,32 @@
 //! reach the media; on the cylinder of the arm, on another one, and in another zone. No block is
 //! used twice in a row, so that no accidental hits occur.
 //!
-//! Service times that agree within a few hundredths of a millisecond are hits, as those of misses
+//! Service times that agree within a few hundredths of a millisecond are those of hits: misses
 //! differ by up to a revolution. The rate is the difference of the mean service times of two sizes
-//! over the difference of their sectors. Confidence: the 95 % interval of the mean of those that
-//! agree. Cost: about 150 commands and 10 s for reads, 300 commands for writes.
+//! over the difference of their sectors. Confidence: the 95 % interval of the mean of the times
+//! that agree. Cost: about 150 commands and 10 s for reads, 300 commands for writes.
 //!
 //! # Slow bus
-//! On a drive without read hits, reads of one sector and of several from the media, on one track.
-//! If the larger ones end later after the pass of their last sector, the bus is slower than the
-//! media by that difference; otherwise it is faster, and its time is part of the overheads. Cost:
-//! about 30 reads.
+//! On a drive without read hits, one sector and several sectors on one track are read from the
+//! media. If the larger reads end later after their last sector, the bus is slower than the media
+//! by that difference; otherwise it is faster, and its time is part of the overheads. Cost: about
+//! 30 reads.
 //!
 //! # Settling before absorbed writes
-//! The arm settles on its track also before a write that the cache absorbs, but then no miss is
-//! processed. So the lead at which such a write just catches its sector shows the settling time,
-//! which otherwise is part of the overhead of a command; unless the media wait for data that arrive
-//! later than the arm. The test vector is a read, an absorbed write of one sector on the same
-//! track, and immediately a read from the media of a sector that passes half a revolution later.
-//! The second read waits until the write is on the media. It ends when its sector has passed, or,
-//! if the write missed its own sector, a revolution later. This is repeated with writes of two
-//! sectors and of 17. If the arm waits for data, the lead for two sectors differs from that for
-//! one: it is longer, as there are more data or they arrive more slowly than the media pass, or
-//! shorter if the media wait longer for all data than for a part of them. So does that for 17
-//! sectors, except that on a slow bus it is longer in any case. Confidence: half the interval of
-//! the lead, about 0.003 ms. The time to reconnect after a miss, but not after an absorbed write,
-//! is included in the settling time, which may therefore be shorter. Cost: about 50 times three
-//! commands for each size, at most 200 times.
+//! The arm also settles on its track before a write that the cache absorbs, but then no miss is
+//! processed. The lead at which such a write just catches its sector therefore shows the settling
+//! time, which is otherwise part of a command's overhead, unless the media wait for data that
+//! arrive later than the arm. The test vector is a read, an absorbed write of one sector on the
+//! same track, and immediately a read from the media of a sector that passes half a revolution
+//! later. The second read waits until the write is on the media. It ends when its sector has
+//! passed, or, if the write missed its own sector, a revolution later. This is repeated with writes
+//! of two and of 17 sectors. If the arm waits for data, the lead for two sectors differs from that
+//! for one: it is longer if more data are needed or they arrive more slowly than the sectors pass,
+//! and shorter if the media wait longer for all data than for a part of them. The same holds for 17
+//! sectors, except that a slow bus makes that lead longer in any case. Confidence: half the
+//! interval of the lead, about 0.003 ms. The result includes the time to reconnect, which follows a
+//! miss but not an absorbed write, so settling may be shorter. Cost: about 50 times three commands
+//! for each size, at most 200 times.
 
 use diskarm_core::units::{Lbn, SectorCount, Span};
 use serde::{Deserialize, Serialize};
@@ -58,7 +58,7 @@ pub struct ReadHits {
     pub sector: Option<Estimate>,
     /// Service time of one sector after a read.
     pub after_read: Option<Estimate>,
-    /// Like `sector`, from reads of the media, if hits do not show it and it exceeds their time.
+    /// Like `sector`, from media reads on a bus slower than the media, if hits do not show it.
     #[serde(default)]
     pub slow_bus: Option<Estimate>,
 }
@@ -84,12 +84,12 @@ pub struct WriteHits {
     pub other_zone: Span,
 }
 
-/// Sizes of the larger request, as read-ahead may be short.
-const LARGE: [u16; 4] = [33, 17, 9, 5];
+/// Sizes to try for the larger request: read-ahead may be short.
+const LARGE_SIZES: [u16; 4] = [33, 17, 9, 5];
 /// Service times that deviate from their median by at most this, plus noise, agree; in nanoseconds.
-const NEAR: f64 = 1e4;
-/// Share of a revolution within which service times agree if completion times are noisy.
-const APART: f64 = 32.0;
+const MAX_DEVIATION_NS: f64 = 1e4;
+/// Divisor of a revolution that gives this maximum if completion times are noisy.
+const NOISY_DIVISOR: f64 = 32.0;
 
 /// Measures read hits by reads alone.
 pub fn measure(disk: &mut Disk<'_>, setup: &Setup<'_>) -> Result<ReadHits, Error> {
@@ -124,7 +124,7 @@ pub fn measure_writes(disk: &mut Disk<'_>, setup: &Setup<'_>) -> Result<WriteHit
     found.after_read = Some(here.estimate());
     // Values below the resolution count as zero.
     let longer = |from: &Services, to: &Services| match to.mean - from.mean {
-        little if little < 5e3 => Span::ZERO,
+        short if short < 5e3 => Span::ZERO,
         longer => span(longer),
     };
     found.elsewhere = longer(&here, &cylinder);
@@ -137,7 +137,7 @@ pub fn measure_writes(disk: &mut Disk<'_>, setup: &Setup<'_>) -> Result<WriteHit
     if let Some(more) = hits(Access::Read, sectors)? {
         let sector = per_sector(&here, &more, sectors);
         found.sector = Some(sector);
-        found.lands = measurement.landing(sectors, sector.value)?;
+        found.lands = measurement.landing_lead(sectors, sector.value)?;
     }
     Ok(found)
 }
@@ -159,8 +159,8 @@ struct Services {
 }
 
 impl Services {
-    /// Returns the mean of those near the median, if most are.
-    fn of(services: &[Span], near: f64) -> Option<Self> {
+    /// Returns the mean of the service times within `near` of the median, if most are.
+    fn near_median(services: &[Span], near: f64) -> Option<Self> {
         let mut sorted: Vec<f64> = services.iter().map(|span| span.as_ns() as f64).collect();
         sorted.sort_by(f64::total_cmp);
         let median = sorted[sorted.len() / 2];
@@ -188,13 +188,13 @@ impl Services {
     }
 }
 
-/// Returns the largest number of service times within an interval of this length, in nanoseconds.
+/// Returns the largest number of service times in any interval of this length, in nanoseconds.
 fn largest_cluster(services: &[Span], length: f64) -> usize {
-    let within = |from: &Span| {
+    let count_from = |from: &Span| {
         let is_within = |at: &&Span| (0.0..=length).contains(&((**at - *from).as_ns() as f64));
         services.iter().filter(is_within).count()
     };
-    services.iter().map(within).max().unwrap_or(0)
+    services.iter().map(count_from).max().unwrap_or(0)
 }
 
 #[derive(Clone, Copy)]
@@ -218,16 +218,16 @@ impl<'a, 'd> HitMeasurement<'a, 'd> {
         let pairs = setup.pairs(disk)?;
         let scatter = setup.rotation.scatter_ns;
         // Misses are spread over a revolution.
-        let mut near = NEAR + 3.0 * scatter;
+        let mut near = MAX_DEVIATION_NS + 3.0 * scatter;
         if pairs.scatters {
-            near = near.max(setup.rotation.period_ns / APART);
+            near = near.max(setup.rotation.period_ns / NOISY_DIVISOR);
         }
-        let calm = setup.effort.choose([5, 9, 25]);
+        let repeats = setup.effort.choose([5, 9, 25]);
         Ok(Self {
             effort: setup.effort,
             places: idle::zones(setup.layout),
             near,
-            repeats: if pairs.scatters { 6 * calm } else { calm },
+            repeats: if pairs.scatters { 6 * repeats } else { repeats },
             pairs,
         })
     }
@@ -237,23 +237,23 @@ impl<'a, 'd> HitMeasurement<'a, 'd> {
         &mut self,
         mut once: impl FnMut(&mut Self) -> Result<CommandTimes, Error>,
     ) -> Result<Option<Services>, Error> {
-        self.agreeing(|measurement| Ok(once(measurement)?.service()))
+        self.repeat(|measurement| Ok(once(measurement)?.service()))
     }
 
     /// Measures a time repeatedly. Returns it if the values agree.
-    fn agreeing(
+    fn repeat(
         &mut self,
         mut once: impl FnMut(&mut Self) -> Result<Span, Error>,
     ) -> Result<Option<Services>, Error> {
         let mut services = Vec::new();
         for left in (0..self.repeats as usize).rev() {
             services.push(once(self)?);
-            let alike = largest_cluster(&services, 2.0 * self.near);
-            if self.pairs.scatters && 10 * (alike + left) < 7 * self.repeats as usize {
+            let agreeing = largest_cluster(&services, 2.0 * self.near);
+            if self.pairs.scatters && 10 * (agreeing + left) < 7 * self.repeats as usize {
                 return Ok(None);
             }
         }
-        Ok(Services::of(&services, self.near))
+        Ok(Services::near_median(&services, self.near))
     }
 
     fn read_hits(
@@ -265,7 +265,7 @@ impl<'a, 'd> HitMeasurement<'a, 'd> {
             return Ok(found);
         };
         found.after_read = Some(one.estimate());
-        for sectors in LARGE {
+        for sectors in LARGE_SIZES {
             if let Some(more) = self.services(|measurement| once(measurement, sectors))? {
                 found.sector = Some(per_sector(&one, &more, sectors));
                 break;
@@ -275,9 +275,9 @@ impl<'a, 'd> HitMeasurement<'a, 'd> {
     }
 
     /// Returns the first track of a new cylinder each time, with room for the largest request.
-    fn fresh(&mut self) -> Track {
+    fn fresh_track(&mut self) -> Track {
         let layout = self.pairs.layout;
-        let max = SectorCount(1 + u64::from(LARGE[0]));
+        let max = SectorCount(1 + u64::from(LARGE_SIZES[0]));
         let mut track = self.pairs.equivalent.next(layout, &self.places[0]);
         if track.first() + max > Lbn(layout.sectors().0) {
             // The last cylinder of the disk, or one of the last few if cylinders are that small.
@@ -287,11 +287,11 @@ impl<'a, 'd> HitMeasurement<'a, 'd> {
     }
 
     /// Reads `sectors` blocks that were read ahead, after a read or after a write elsewhere.
-    fn read_ahead_hit(&mut self, sectors: u16, behind_write: bool) -> Result<CommandTimes, Error> {
-        let first = self.fresh().first();
+    fn read_ahead_hit(&mut self, sectors: u16, after_write: bool) -> Result<CommandTimes, Error> {
+        let first = self.fresh_track().first();
         self.pairs.send(Access::Read, first, 1)?;
-        self.rest(LONG);
-        if behind_write {
+        self.sleep_randomly(LONG);
+        if after_write {
             let middle = self.places[1].first().0;
             let room = (self.pairs.layout.sectors().0 - middle).min(10_000);
             let elsewhere = Lbn(middle + self.pairs.below(room));
@@ -302,31 +302,31 @@ impl<'a, 'd> HitMeasurement<'a, 'd> {
     }
 
     fn reread_hit(&mut self, sectors: u16) -> Result<CommandTimes, Error> {
-        let first = self.fresh().first();
+        let first = self.fresh_track().first();
         self.pairs.send_buffered(Access::Read, first, sectors)?;
-        self.rest(Span::ZERO);
+        self.sleep_randomly(Span::ZERO);
         self.pairs.send_buffered(Access::Read, first, sectors)
     }
 
     fn written_hit(&mut self) -> Result<CommandTimes, Error> {
-        let at = self.fresh().first();
+        let at = self.fresh_track().first();
         self.pairs.send(Access::Write, at, 1)?;
-        self.rest(Span::ZERO);
+        self.sleep_randomly(Span::ZERO);
         self.pairs.send_buffered(Access::Read, at, 1)
     }
 
-    /// Rests for `min` and up to a revolution more, so that service times of misses vary.
-    fn rest(&mut self, min: Span) {
+    /// Sleeps for `min` and up to a revolution more, so that service times of misses vary.
+    fn sleep_randomly(&mut self, min: Span) {
         let random = self.pairs.uniform() * self.pairs.clock.period();
         self.pairs.sleep(min + span(random));
     }
 
     /// Writes `sectors` blocks, which the cache may absorb, after a read or write of the media.
     fn write_hit(&mut self, before: Access, sectors: u16, far: Far) -> Result<CommandTimes, Error> {
-        let from = self.fresh();
+        let from = self.fresh_track();
         let at = match far {
             Far::Here => from.clone(),
-            Far::Cylinder => self.fresh(),
+            Far::Cylinder => self.fresh_track(),
             Far::Zone => self.places[2].clone(),
         };
         // Not contiguous with the previous command, and at a random angle.
@@ -345,14 +345,14 @@ impl<'a, 'd> HitMeasurement<'a, 'd> {
     }
 }
 
-/// Maximum number of attempts if reads do not end when their sectors pass.
-const MAX_ATTEMPTS: u32 = 20;
+/// Maximum number of attempts for which no read ends when its sector passes.
+const MAX_FAILURES: u32 = 20;
 /// Leads closer than this plus their uncertainty are treated as equal, in nanoseconds.
 const LEAD_TOLERANCE_NS: f64 = 5e3;
 
 impl HitMeasurement<'_, '_> {
     /// Measures the lead of a one-sector absorbed write; `None` if the arm waits for data.
-    fn landing(&mut self, sectors: u16, sector: Span) -> Result<Option<Estimate>, Error> {
+    fn landing_lead(&mut self, sectors: u16, sector: Span) -> Result<Option<Estimate>, Error> {
         let Some(one) = self.lead_of_hits(1)? else {
             return Ok(None);
         };
@@ -379,30 +379,30 @@ impl HitMeasurement<'_, '_> {
     fn lead_of_hits(&mut self, sectors: u16) -> Result<Option<ThresholdEstimate>, Error> {
         let (narrow, max) = mtbrc::precision(self.effort);
         let mut threshold = Threshold::default();
-        let mut in_vain = 0;
+        let mut failures = 0;
         for _ in 0..max {
             let lead = threshold.aim(narrow, self.pairs.uniform()).max(1e3);
-            match self.lands(sectors, lead)? {
+            match self.landing_bounds(sectors, lead)? {
                 Some((missed, caught)) => threshold.add(missed, caught),
-                None => in_vain += 1,
+                None => failures += 1,
             }
-            if threshold.is_done(narrow) || in_vain > MAX_ATTEMPTS {
+            if threshold.is_done(narrow) || failures > MAX_FAILURES {
                 break;
             }
         }
         Ok(threshold.is_done(narrow).then(|| threshold.found()))
     }
 
-    /// Returns bounds of the lead from a write of `sectors` sent about `lead` before its first
+    /// Returns bounds on the lead from a write of `sectors` sent about `lead` before its first
     /// sector passes: the largest lead known to be too short, and the smallest that suffices.
-    fn lands(&mut self, sectors: u16, lead: f64) -> Result<Option<(f64, f64)>, Error> {
-        let from = self.fresh();
-        let Some(track) = self.pairs.rests(Access::Read, &from) else {
+    fn landing_bounds(&mut self, sectors: u16, lead: f64) -> Result<Option<(f64, f64)>, Error> {
+        let from = self.fresh_track();
+        let Some(track) = self.pairs.head_track(Access::Read, &from) else {
             return Ok(None);
         };
         let period = self.pairs.clock.period();
-        let brought = self.pairs.bring(Access::Read, &from, 1);
-        if self.pairs.is_unreadable(&brought)? {
+        let moved = self.pairs.move_head(Access::Read, &from, 1);
+        if self.pairs.is_unreadable(&moved)? {
             return Ok(None);
         }
         let Some((at, passes)) = self.pairs.wait_for(&track, sectors, lead) else {
@@ -425,8 +425,8 @@ impl HitMeasurement<'_, '_> {
             return Ok(None);
         }
         let Some(read) = read? else { return Ok(None) };
-        let late = read.bounds.1 - read.lead;
-        Ok(Some((lead + late - period, lead + late)))
+        let lateness = read.bounds.1 - read.lead;
+        Ok(Some((lead + lateness - period, lead + lateness)))
     }
 }
 
@@ -440,12 +440,12 @@ impl HitMeasurement<'_, '_> {
         let track = self.places[0].sectors();
         let max = |sectors: u16| sectors.min((track / 4).max(2) as u16);
         let (several, many) = (max(DETECTION_SECTORS), max(RATE_SECTORS));
-        let Some(one) = self.late(1, 0.0)? else {
+        let Some(one) = self.lateness(1, 0.0)? else {
             return Ok(None);
         };
         // From a quarter of a revolution before the value of one sector to three quarters after it.
         let later = one.mean + self.pairs.clock.period() / 4.0;
-        let Some(more) = self.late(several, later)? else {
+        let Some(more) = self.lateness(several, later)? else {
             return Ok(None);
         };
         let slower = per_sector(&one, &more, several);
@@ -454,7 +454,7 @@ impl HitMeasurement<'_, '_> {
             return Ok(None);
         }
         let later = one.mean + ns(slower.value) * f64::from(many - 1);
-        let slower = match self.late(many, later)? {
+        let slower = match self.lateness(many, later)? {
             Some(more) => per_sector(&one, &more, many),
             None => slower,
         };
@@ -465,17 +465,17 @@ impl HitMeasurement<'_, '_> {
         }))
     }
 
-    /// Measures how late reads end after their last sector, within half a revolution of `about` ns.
-    fn late(&mut self, sectors: u16, about: f64) -> Result<Option<Services>, Error> {
-        self.agreeing(|measurement| {
-            let first = measurement.fresh().first();
-            measurement.rest(Span::ZERO);
+    /// Measures how long after their last sector reads end, within half a revolution of `about` ns.
+    fn lateness(&mut self, sectors: u16, about: f64) -> Result<Option<Services>, Error> {
+        self.repeat(|measurement| {
+            let first = measurement.fresh_track().first();
+            measurement.sleep_randomly(Span::ZERO);
             let read = measurement.pairs.send(Access::Read, first, sectors)?;
             let pairs = &measurement.pairs;
             let last = first + SectorCount(u64::from(sectors - 1));
             let last = pairs.layout.extent(last);
             let ended = read.ended.as_ns() as f64;
-            Ok(span(about + pairs.clock.off(ended - about, &last)))
+            Ok(span(about + pairs.clock.lateness(ended - about, &last)))
         })
     }
 }
@@ -488,11 +488,11 @@ mod tests {
     fn services_agree_if_most_are_near_the_median() {
         let us = |us: f64| Span::from_us(us);
         let agreeing = [500.0, 502.0, 498.0, 500.0, 7_000.0].map(us);
-        let found = Services::of(&agreeing, NEAR).unwrap();
+        let found = Services::near_median(&agreeing, MAX_DEVIATION_NS).unwrap();
         assert_eq!((found.mean, found.samples), (500_000.0, 4));
         // Deviation of 0, 2, -2, 0: the root of 8/3; twice that over the root of four samples.
         assert!((found.uncertainty - 1e3 * (8.0f64 / 3.0).sqrt()).abs() < 1e-6);
         let spread = [500.0, 2_500.0, 4_500.0, 6_500.0, 8_500.0].map(us);
-        assert!(Services::of(&spread, NEAR).is_none());
+        assert!(Services::near_median(&spread, MAX_DEVIATION_NS).is_none());
     }
 }

@@ -9,25 +9,25 @@
 //! # Test vector
 //! Pairs of reads from the first zone to the middle and the last one, the second sent at random
 //! around the time at which it just catches its sector. Sectors of two zones differ, so an arm that
-//! waits for the end of a sector is late by any fraction of one; unless the same or a whole number
-//! of sectors of the first zone pass in the time of one. Then, if the arm is not free immediately
-//! or the pairs are inconclusive, reads of the first block of a cylinder, each followed after a
-//! long rest by a read of a later block.
+//! waits for the end of a sector is late by any fraction of one, unless a sector of the second zone
+//! lasts as long as a whole number of sectors of the first. Then, if the arm is not free
+//! immediately or the pairs are inconclusive, reads of the first block of a cylinder, each
+//! followed, after a long pause, by a read of a later block.
 //!
 //! # Decision
-//! The arm is free immediately if the pairs that caught and those that missed are separate, with
-//! few exceptions. If completion times are noisy, commands may also reach the drive earlier or
-//! later than they seem to be sent: then only contradictions by more than a sixth of a sector
-//! count, of which an arm that waits for the end of a sector causes many. If the arm is not free
-//! immediately, read-ahead ends at the farthest block that is served by the buffer, whose read does
-//! not end at the angle of its sector; if completion times are noisy, two reads must show that.
+//! The arm is free immediately if, with few exceptions, pairs with longer leads catch and those
+//! with shorter ones miss. If completion times are noisy, commands may also reach the drive earlier
+//! or later than they seem to be sent, so only contradictions by more than a sixth of a sector
+//! count; an arm that waits for the end of a sector causes many. If the arm is not free
+//! immediately, read-ahead ends at the farthest block that is served from the buffer: its read does
+//! not end at the angle of its sector. If completion times are noisy, two reads must show that.
 //!
 //! # Confidence
 //! If the arm waits for the end of a sector, about ten pairs contradict the others. Treating a free
 //! arm as busy only costs time.
 //!
 //! # Cost
-//! 500 to 2000 commands, and about 150 with long rests if the arm is not free immediately.
+//! 500 to 2000 commands, and about 150 with long pauses if the arm is not free immediately.
 
 use diskarm_core::geometry::Layout;
 use diskarm_core::units::{Lbn, SectorCount, Span};
@@ -37,27 +37,27 @@ use crate::clock::Access;
 use crate::pairs::{LONG, Pairs};
 use crate::rotation::{self, Rotation};
 use crate::threshold::{Threshold, span};
-use crate::track::{Rests, Track, next_track};
+use crate::track::{ReadAheadEnd, Track, next_track};
 use crate::{Disk, Effort, Error};
 
-const FAR: u64 = 16_384;
+const MAX_READ_AHEAD: u64 = 16_384;
 /// Maximum number of pairs near the threshold, and the number that suffices within a sector of it.
-const PAIRS: u32 = 450;
-const NEAR: u32 = 120;
-/// Share of a revolution in which a pair's second command is sent, with read-ahead on the track.
-const AHEAD: f64 = 1.0 / 3.0;
+const MAX_PAIRS: u32 = 450;
+const ENOUGH_NEAR_PAIRS: u32 = 120;
+/// Longest pause in a pair, in revolutions, during which read-ahead stays on the track.
+const MAX_PAUSE: f64 = 1.0 / 3.0;
 /// Number of contradictory pairs that show that the arm is not free immediately.
 const CONTRADICTIONS: usize = 2;
-/// Share of a sector by which trials must contradict each other if completion times are noisy.
-const LATE: f64 = 6.0;
+/// Contradictions count from a sector divided by this if completion times are noisy.
+const SLACK: f64 = 6.0;
 
 /// Accepted probability of mistaking a buffered block for an unbuffered one; about 100 are tested.
-const BY_CHANCE: f64 = 1e-5;
+const MAX_ERROR_PROBABILITY: f64 = 1e-5;
 
 /// The activity of a drive after a read until its arm is free.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Idle {
-    /// Sufficient rest until the arm is free, wherever it was; zero if it is free immediately.
+    /// Pause after which the arm is free wherever it was; zero if it is free immediately.
     pub rest: Span,
     /// Blocks read ahead after the first block of a cylinder in the first, middle and last zone,
     /// unless the arm is free immediately.
@@ -74,12 +74,12 @@ pub fn measure(
     let pairs = &mut Pairs::new(disk, layout, rotation, seed)?;
     let places = zones(layout);
     let [outer, inner @ ..] = &places;
-    let (mut is_told, mut is_busy) = (false, false);
-    for inner in inner.iter().filter(|inner| shares(outer, inner) > 1) {
-        is_told = true;
+    let (mut is_conclusive, mut is_busy) = (false, false);
+    for inner in inner.iter().filter(|inner| sector_phases(outer, inner) > 1) {
+        is_conclusive = true;
         is_busy = is_busy || overlaps(pairs, outer, inner)?;
     }
-    if is_told && !is_busy {
+    if is_conclusive && !is_busy {
         return Ok(Idle::default());
     }
     let period = pairs.clock.period();
@@ -87,8 +87,8 @@ pub fn measure(
     let mut ahead = [SectorCount(0); 3];
     for (place, ahead) in places.iter().zip(&mut ahead) {
         *ahead = read_ahead(pairs, place)?;
-        let is_covered = ahead.0 == 0 || is_over(pairs, place, ahead.0)?;
-        let share = if is_covered { COVERED } else { 1.0 };
+        let is_covered = ahead.0 == 0 || ends_early(pairs, place, ahead.0)?;
+        let share = if is_covered { COVERED_SWITCH } else { 1.0 };
         longest = longest.max(period * turns(place, ahead.0, share));
     }
     Ok(Idle {
@@ -97,21 +97,21 @@ pub fn measure(
     })
 }
 
-/// Maximum share of a revolution of a track switch that is covered by its skew.
-const COVERED: f64 = 0.5;
+/// Longest track switch that its skew covers, in revolutions.
+const COVERED_SWITCH: f64 = 0.5;
 
-/// Returns the revolutions to read ahead `blocks`, with a share of one for each track switch.
+/// Returns the revolutions needed to read ahead `blocks`, with `share` of one per track switch.
 fn turns(place: &Track, blocks: u64, share: f64) -> f64 {
     let turns = blocks as f64 / place.sectors() as f64;
     turns + share * (turns + 2.0)
 }
 
-/// Returns true if read-ahead of `blocks` ends as early as it can if skews cover track switches.
-fn is_over(pairs: &mut Pairs<'_, '_>, place: &Track, blocks: u64) -> Result<bool, Error> {
-    let rest = pairs.clock.period() * turns(place, blocks, COVERED);
+/// Returns true if read-ahead of `blocks` ends as early as it would if skews cover switches.
+fn ends_early(pairs: &mut Pairs<'_, '_>, place: &Track, blocks: u64) -> Result<bool, Error> {
+    let pause = pairs.clock.period() * turns(place, blocks, COVERED_SWITCH);
     for _ in 0..4 {
         let random = pairs.uniform() * pairs.clock.period() / 8.0;
-        if !has(pairs, place, blocks, span(rest - random))? {
+        if !hits(pairs, place, blocks, span(pause - random))? {
             return Ok(false);
         }
     }
@@ -119,8 +119,8 @@ fn is_over(pairs: &mut Pairs<'_, '_>, place: &Track, blocks: u64) -> Result<bool
 }
 
 impl Idle {
-    /// Returns the position of the head after a read and the rest; `None` if it stays.
-    pub(crate) fn rests(&self, layout: &Layout) -> Option<Rests> {
+    /// Returns where read-ahead after a read leaves the head; `None` if it stays.
+    pub(crate) fn read_ahead_end(&self, layout: &Layout) -> Option<ReadAheadEnd> {
         if self.rest == Span::ZERO {
             return None;
         }
@@ -128,8 +128,8 @@ impl Idle {
         let ends = [0, 1, 2].map(|k| tracks(layout, &places[k], self.ahead[k]));
         // A full segment may end anywhere.
         Some(match ends {
-            [Some(a), Some(b), Some(c)] if a == b && b == c => Rests::Tracks(a),
-            _ => Rests::Blocks([0, 1, 2].map(|k| (places[k].sectors(), self.ahead[k]))),
+            [Some(a), Some(b), Some(c)] if a == b && b == c => ReadAheadEnd::Tracks(a),
+            _ => ReadAheadEnd::Blocks([0, 1, 2].map(|k| (places[k].sectors(), self.ahead[k]))),
         })
     }
 }
@@ -154,14 +154,14 @@ pub(crate) fn zones(layout: &Layout) -> [Track; 3] {
     let last = layout.sectors().0 - 1;
     [last / 50, last / 2, last - last / 50].map(|at| {
         let cylinder = layout.extent(Lbn(at)).cylinder.0;
-        Track::first_in_cylinder(layout, cylinder).expect("a cylinder with a block")
+        Track::first_in_cylinder(layout, cylinder).expect("the cylinder holds a block")
     })
 }
 
 /// Returns at how many different fractions of a sector of `outer` the sectors of `inner` begin. If
 /// there is only one, an arm that waits for the end of a sector is always equally late, as if it
 /// were free and slower.
-fn shares(outer: &Track, inner: &Track) -> u64 {
+fn sector_phases(outer: &Track, inner: &Track) -> u64 {
     let (mut a, mut b) = (outer.sectors(), inner.sectors());
     while b > 0 {
         (a, b) = (b, a % b);
@@ -173,73 +173,73 @@ fn shares(outer: &Track, inner: &Track) -> u64 {
 fn overlaps(pairs: &mut Pairs<'_, '_>, outer: &Track, inner: &Track) -> Result<bool, Error> {
     let kinds = (Access::Read, Access::Read);
     let route = |_: &mut Pairs<'_, '_>, _| Ok((outer.clone(), inner.clone(), 0.0));
-    let around = pairs.search(kinds, (1, 1), Threshold::default(), (4e3, 60), route)?;
+    let search = pairs.search(kinds, (1, 1), Threshold::default(), (4e3, 60), route)?;
     let mut threshold = Threshold::default();
     let sector = pairs.clock.period() / inner.sectors() as f64;
     let mut near = 0;
-    // The first commands go to an eighth of a track. If tracks are short or almost equally long,
+    // The first commands use an eighth of a track. If tracks are short or almost equally long,
     // these sectors pass at almost the same fraction of a sector.
-    let apart = outer.sectors().abs_diff(inner.sectors());
-    let is_alike = apart > 0 && outer.sectors() / 8 * apart < inner.sectors() / 2;
-    for _ in 0..PAIRS {
-        pairs.bring(Access::Read, outer, 1)?;
-        if is_alike {
-            let random = pairs.uniform() * pairs.clock.period() * AHEAD;
+    let difference = outer.sectors().abs_diff(inner.sectors());
+    let is_similar = difference > 0 && outer.sectors() / 8 * difference < inner.sectors() / 2;
+    for _ in 0..MAX_PAIRS {
+        pairs.move_head(Access::Read, outer, 1)?;
+        if is_similar {
+            let random = pairs.uniform() * pairs.clock.period() * MAX_PAUSE;
             pairs.sleep(span(random));
         }
-        let lead = around.found.median + 1.5 * sector * (pairs.uniform() - 0.5);
+        let lead = search.found.median + 1.5 * sector * (pairs.uniform() - 0.5);
         let Some(trial) = pairs.catch(Access::Read, inner, 1, lead)? else {
             continue;
         };
         let (missed, caught) = trial.bounds;
         threshold.add(missed, caught);
-        let off = |at: f64| (at - around.found.median).abs();
-        near += u32::from(off(missed).min(off(caught)) < sector);
-        if near >= NEAR {
+        let distance = |at: f64| (at - search.found.median).abs();
+        near += u32::from(distance(missed).min(distance(caught)) < sector);
+        if near >= ENOUGH_NEAR_PAIRS {
             break;
         }
     }
-    let apart = if pairs.scatters { sector / LATE } else { 0.0 };
-    Ok(threshold.contradictions(apart) > CONTRADICTIONS)
+    let min = if pairs.scatters { sector / SLACK } else { 0.0 };
+    Ok(threshold.contradictions(min) > CONTRADICTIONS)
 }
 
-/// Measures the blocks read ahead after the first block of cylinders equivalent to `place`'s.
+/// Measures how many blocks are read ahead after the first one of cylinders like `place`'s.
 fn read_ahead(pairs: &mut Pairs<'_, '_>, place: &Track) -> Result<SectorCount, Error> {
-    if !brings(pairs, place, 1)? {
+    if !reads_ahead_to(pairs, place, 1)? {
         return Ok(SectorCount(0));
     }
-    let (mut there, mut beyond) = (1, FAR);
+    let (mut reached, mut beyond) = (1, MAX_READ_AHEAD);
     let mut next = 32;
-    while there + 1 < beyond {
-        if brings(pairs, place, next)? {
-            there = next;
+    while reached + 1 < beyond {
+        if reads_ahead_to(pairs, place, next)? {
+            reached = next;
         } else {
             beyond = next;
         }
-        next = if beyond == FAR {
-            (2 * there).min(FAR - 1)
+        next = if beyond == MAX_READ_AHEAD {
+            (2 * reached).min(MAX_READ_AHEAD - 1)
         } else {
-            there.midpoint(beyond)
+            reached.midpoint(beyond)
         };
-        if there == FAR - 1 {
+        if reached == MAX_READ_AHEAD - 1 {
             break;
         }
     }
-    Ok(SectorCount(there))
+    Ok(SectorCount(reached))
 }
 
-/// Returns true if after a read of one block the one `far` blocks further is in the buffer: its
-/// completion is then not tied to its sector. As one may be by chance, four tied completions mean
-/// no, and more if completions are noisy; then two others mean yes, as one may be late. Each read
-/// is at another cylinder, as the buffer may keep earlier data.
-fn brings(pairs: &mut Pairs<'_, '_>, place: &Track, far: u64) -> Result<bool, Error> {
-    let rest = span(pairs.clock.period() * turns(place, far, 1.0)).max(LONG);
+/// Returns true if the block `far` after a one-block read is buffered by it: its completion is then
+/// not tied to its sector. One may be tied by chance, so four tied completions mean no, or more if
+/// completions are noisy; two others then mean yes, because one may be late. Each read is on
+/// another cylinder, because the buffer may keep earlier data.
+fn reads_ahead_to(pairs: &mut Pairs<'_, '_>, place: &Track, far: u64) -> Result<bool, Error> {
+    let pause = span(pairs.clock.period() * turns(place, far, 1.0)).max(LONG);
     let (mut buffered, mut tied) = (0, 0);
     let enough = enough_tied(2.0 * pairs.clock.tolerance() / pairs.clock.period());
     while tied < enough {
         // After whole revolutions, a hit would end when a miss does.
         let random = pairs.uniform() * pairs.clock.period();
-        if has(pairs, place, far, rest + span(random))? {
+        if hits(pairs, place, far, pause + span(random))? {
             buffered += 1;
         } else {
             tied += 1;
@@ -251,16 +251,16 @@ fn brings(pairs: &mut Pairs<'_, '_>, place: &Track, far: u64) -> Result<bool, Er
     Ok(false)
 }
 
-/// Returns the number of misses that show a miss, if a hit resembles one with this probability.
+/// Returns how many misses are conclusive, if a hit resembles one with this probability.
 fn enough_tied(chance: f64) -> u32 {
     let chance = chance.min(0.9);
     let by_chance = |reads: u32| f64::from(reads + 1) * chance.powi(reads as i32);
-    let enough = (4..).find(|&reads| by_chance(reads) < BY_CHANCE);
+    let enough = (4..).find(|&reads| by_chance(reads) < MAX_ERROR_PROBABILITY);
     enough.unwrap_or(4)
 }
 
-/// Returns true if the block `far` after the first of a cylinder is buffered after a rest.
-fn has(pairs: &mut Pairs<'_, '_>, place: &Track, far: u64, rest: Span) -> Result<bool, Error> {
+/// Returns true if the block `far` after the first of a cylinder is buffered after a pause.
+fn hits(pairs: &mut Pairs<'_, '_>, place: &Track, far: u64, pause: Span) -> Result<bool, Error> {
     let track = pairs.equivalent.next(pairs.layout, place);
     let first = track.first();
     let at = first + SectorCount(far);
@@ -268,11 +268,11 @@ fn has(pairs: &mut Pairs<'_, '_>, place: &Track, far: u64, rest: Span) -> Result
         return Ok(false);
     }
     pairs.send(Access::Read, first, 1)?;
-    pairs.sleep(rest);
+    pairs.sleep(pause);
     let read = pairs.send_buffered(Access::Read, at, 1)?;
     let end = read.ended.as_ns() as f64;
-    let off = pairs.clock.off(end, &pairs.layout.extent(at));
-    Ok(off.abs() > pairs.clock.tolerance())
+    let lateness = pairs.clock.lateness(end, &pairs.layout.extent(at));
+    Ok(lateness.abs() > pairs.clock.tolerance())
 }
 
 /// The properties that measurements of seeks and overheads need.
@@ -308,7 +308,7 @@ impl<'a> Setup<'a> {
     pub(crate) fn pairs<'d>(&self, disk: &'a mut Disk<'d>) -> Result<Pairs<'a, 'd>, Error> {
         let mut pairs = Pairs::new(disk, self.layout, &self.rotation, self.seed)?;
         pairs.idle = self.idle.rest;
-        pairs.rests = self.idle.rests(self.layout);
+        pairs.read_ahead_end = self.idle.read_ahead_end(self.layout);
         Ok(pairs)
     }
 }

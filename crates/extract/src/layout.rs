@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::defects::{self, Defects};
 use crate::{Disk, Error};
-use phases::{Phases, apart};
+use phases::{Phases, angle_to};
 use zone_map::IN_LINE;
 
 pub use assemble::MeasuredLayout;
@@ -61,21 +61,21 @@ impl std::fmt::Display for Method {
 pub struct LayoutFinding {
     pub found: MeasuredLayout,
     pub method: Method,
-    /// The methods tried before it, each with the reason for which it failed.
+    /// The methods tried before it, each with the reason why it failed.
     pub refused: Vec<(Method, String)>,
-    /// The defects that the drive lists, or the reason for which it lists none.
+    /// The defects that the drive lists, or the reason why it lists none.
     pub defects: Result<Defects, String>,
 }
 
 const CHECKED_BLOCKS: u32 = 24;
-/// Maximum number of reads of each.
-const READS: u32 = 64;
-/// Maximum number of them that may be elsewhere: reallocated within a track, or read late.
-const MISSES: u32 = 2;
+/// Maximum number of reads per checked block.
+const MAX_READS: u32 = 64;
+/// Maximum number of checked blocks that may be elsewhere: reallocated on a track, or read late.
+const MAX_MISSES: u32 = 2;
 
 /// Finds the layout by the first [`Method`] that the drive supports and that reads confirm.
 ///
-/// `period_ns` is the rotation period, to 10^-6. If no method does, the error lists the reasons.
+/// `period_ns` is the rotation period, to 10^-6. If no method succeeds, the error says why.
 pub fn measure(disk: &mut Disk<'_>, period_ns: f64, seed: u64) -> Result<LayoutFinding, Error> {
     refuse_emulated(disk)?;
     let defects = reason(defects::read(disk))?;
@@ -112,7 +112,7 @@ pub fn measure(disk: &mut Disk<'_>, period_ns: f64, seed: u64) -> Result<LayoutF
     Err(Error::Undecided(reasons.collect::<Vec<_>>().join("; ")))
 }
 
-/// Refuses drives that emulate small sectors: their locations and times are of physical sectors.
+/// Refuses drives that emulate small sectors: they report and time physical sectors.
 fn refuse_emulated(disk: &mut Disk<'_>) -> Result<(), Error> {
     let sector = disk.sector_size();
     match disk.physical_sector()? {
@@ -125,7 +125,7 @@ fn refuse_emulated(disk: &mut Disk<'_>) -> Result<(), Error> {
     }
 }
 
-/// Turns an error into its text, unless it is one after which nothing more can be measured.
+/// Turns an error into its message, unless nothing more can be measured after it.
 fn reason<T>(result: Result<T, Error>) -> Result<Result<T, String>, Error> {
     match result {
         Err(error @ Error::Transport(_)) => Err(error),
@@ -154,11 +154,11 @@ fn check_by_reads(
         let at = below(&mut generator, phases.capacity());
         let (angle, width) = end(at);
         let expected = (angle - origin).rem_euclid(1.0);
-        let tolerance = phases.within(READS).max(IN_LINE * width);
+        let tolerance = phases.uncertainty(MAX_READS).max(IN_LINE * width);
         let found = phases.angle(at, tolerance)?;
-        misses += u32::from(apart(found, expected).abs() > 2.0 * tolerance);
+        misses += u32::from(angle_to(found, expected).abs() > 2.0 * tolerance);
     }
-    if misses > MISSES {
+    if misses > MAX_MISSES {
         return Err(Error::Undecided(format!(
             "{misses} of {CHECKED_BLOCKS} random blocks are not at the angles that the drive \
              reports"
@@ -167,8 +167,8 @@ fn check_by_reads(
     Ok(())
 }
 
-/// Records how many locations the layout skips although the drive, which lists its defects, does
-/// not list them: another layout may explain the same angles.
+/// Records how many locations the layout skips that the drive does not list as defective: another
+/// layout may explain the same angles.
 fn check_by_defects(found: &mut MeasuredLayout, defects: Option<&Defects>) {
     let counts = defects.and_then(|listed| defects::count(&found.geometry, &listed.all()).ok());
     let unlisted = counts.map_or(0, |counts| counts.unlisted);

@@ -11,19 +11,18 @@
 //!
 //! The paper increases the distance by one sector at a time and counts how many Y miss at each.
 //! Here the sending of Y is timed, and each pair, caught or missed, bounds the *lead* from the
-//! sending of Y to the pass of its sector; the host rests for less than a sector if no sector is at
+//! sending of Y to the pass of its sector; the host pauses for less than a sector if none is at
 //! the right distance. This finds the same thresholds with fewer pairs, and without rounding to
 //! whole sectors.
 //!
 //! # Decision
-//! Half of the pairs catch at the 50th percentile of the lead, and 95 in 100 at the 95th. Added to
-//! the lead are the mean host delay, and the differences of the distance and of the time between
-//! completions to the lead. The 50th percentile is the mean of the three zones, the 95th the
-//! maximum.
+//! Half of the pairs catch at the 50th percentile of the lead, and 95 % at the 95th. The distance
+//! and the time between completions are the lead plus their mean difference from it, which includes
+//! the mean host delay. The 50th percentile is the mean of the three zones, the 95th the maximum.
 //!
 //! # Confidence
-//! Half the interval between the leads that missed and those that caught; if these overlap, the 95
-//! % interval of a logistic fit.
+//! Half the interval between the leads that missed and those that caught; if these overlap, half
+//! the 95 % interval of a logistic fit.
 //!
 //! # Cost
 //! About 25 pairs in each zone.
@@ -94,9 +93,9 @@ pub struct Mtbrc {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pair {
-    /// From the pass of X's first sector to the next of Y's after its sending.
+    /// Time from the pass of X's first sector to the next pass of Y's after Y is sent.
     pub distance: Span,
-    /// From the end of X, and the rest that followed, to the end of Y.
+    /// Time from the end of X and the pause after it to the end of Y.
     pub between: Span,
     /// True if Y caught that pass.
     pub caught: bool,
@@ -146,16 +145,16 @@ pub(crate) fn threshold(
     kind: Kind,
     effort: Effort,
 ) -> Result<Estimate, Error> {
-    let (mut sum, mut uncertain, mut samples) = (0.0, 0.0, 0);
+    let (mut sum, mut uncertainty, mut samples) = (0.0, 0.0, 0);
     for zone in 0..3 {
         let found = in_zone(pairs, kind, zone, effort)?.search.found;
         sum += found.median / 3.0;
-        uncertain += found.uncertainty / 3.0;
+        uncertainty += found.uncertainty / 3.0;
         samples += found.samples;
     }
     Ok(Estimate {
         value: span(sum),
-        uncertainty: span(uncertain),
+        uncertainty: span(uncertainty),
         samples,
     })
 }
@@ -165,11 +164,11 @@ pub(crate) fn precision(effort: Effort) -> (f64, u32) {
     effort.choose([(5e3, 60), (3e3, 200), (1e3, 600)])
 }
 
-/// The result of a zone. Times are in nanoseconds.
+/// The result for a zone. Times are in nanoseconds.
 pub(crate) struct Zone {
     pub search: Search,
     host: f64,
-    /// Time between completions, and distance, minus the lead, with the mean host delay.
+    /// Time between completions and distance, each minus the lead, at the mean host delay.
     to_end: f64,
     to_pass: f64,
 }
@@ -208,17 +207,15 @@ fn route(pairs: &mut Pairs<'_, '_>, kind: Kind, place: &Track) -> Result<(Track,
     for _ in 0..20 {
         let from = pairs.equivalent.next(pairs.layout, place);
         // The position of the head when Y arrives.
-        let Some(rests) = pairs.rests(kind.accesses.0, &from) else {
+        let Some(head) = pairs.head_track(kind.accesses.0, &from) else {
             continue;
         };
         let to = match kind.to {
-            To::SameTrack => Some(rests.clone()),
+            To::SameTrack => Some(head.clone()),
             To::OtherTrack => (0..pairs.layout.surfaces())
-                .filter(|head| *head != rests.head())
-                .find_map(|head| Track::find(pairs.layout, rests.cylinder(), head)),
-            To::Cylinders(count) => {
-                Track::find(pairs.layout, rests.cylinder() + count, rests.head())
-            }
+                .filter(|other| *other != head.head())
+                .find_map(|other| Track::find(pairs.layout, head.cylinder(), other)),
+            To::Cylinders(count) => Track::find(pairs.layout, head.cylinder() + count, head.head()),
         };
         let Some(to) = to else { continue };
         let is_whole = from.is_whole() && to.is_whole();
@@ -227,5 +224,5 @@ fn route(pairs: &mut Pairs<'_, '_>, kind: Kind, place: &Track) -> Result<(Track,
             break;
         }
     }
-    last.ok_or_else(|| Error::Undecided(format!("no tracks for {kind}")))
+    last.ok_or_else(|| Error::Undecided(format!("the disk has no tracks for {kind}")))
 }

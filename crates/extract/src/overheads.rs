@@ -46,7 +46,7 @@ use crate::threshold::{Threshold, span};
 use crate::track::Track;
 use crate::{Disk, Error, Estimate, Setup, idle};
 
-pub use wait::{Unsure, Wait};
+pub use wait::{Undetermined, Wait};
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reads {
@@ -84,46 +84,46 @@ pub struct Writes {
     pub goes_on: Option<Span>,
 }
 
-/// Index of an access in pairs of values.
-const BEFORE: [Access; 2] = [Access::Read, Access::Write];
+/// Previous accesses, in the order of the values for them.
+const PREVIOUS: [Access; 2] = [Access::Read, Access::Write];
 /// Leads closer than this are treated as equal, in nanoseconds.
-const DIFFERENT: f64 = 1e4;
+const MIN_DIFFERENCE_NS: f64 = 1e4;
 
 /// Measures the overheads of reads by reads alone.
 pub fn measure(disk: &mut Disk<'_>, setup: &Setup<'_>) -> Result<Reads, Error> {
     let mut leads = Leads::new(disk, setup)?;
     let both = (Access::Read, Access::Read);
-    let still = leads.of(both, 1, To::SameTrack)?;
+    let still = leads.lead(both, 1, To::SameTrack)?;
     let other = match setup.layout.surfaces() {
         1 => still,
-        _ => leads.of(both, 1, To::OtherTrack)?,
+        _ => leads.lead(both, 1, To::OtherTrack)?,
     };
     let head_switch = other - still;
     let longest = head_switch.value + head_switch.uncertainty;
     Ok(Reads {
         after_read: still,
         head_switch,
-        goes_on: leads.goes_on(Access::Read, still, Some(longest))?,
+        goes_on: leads.shortest_pause(Access::Read, still, Some(longest))?,
     })
 }
 
 /// Measures the overheads of writes. Destroys data in random blocks.
 pub fn measure_writes(disk: &mut Disk<'_>, setup: &Setup<'_>) -> Result<Writes, Error> {
     let mut leads = Leads::new(disk, setup)?;
-    let read_after_write = leads.of((Access::Write, Access::Read), 1, To::SameTrack)?;
+    let read_after_write = leads.lead((Access::Write, Access::Read), 1, To::SameTrack)?;
     let (mut still, mut seeking) = ([read_after_write; 2], [read_after_write; 2]);
     let other_track = match setup.layout.surfaces() {
         1 => None,
-        _ => Some(leads.of((Access::Write, Access::Write), 1, To::OtherTrack)?),
+        _ => Some(leads.lead((Access::Write, Access::Write), 1, To::OtherTrack)?),
     };
-    let share = leads.steady()?;
-    for (k, before) in BEFORE.into_iter().enumerate() {
-        still[k] = leads.of((before, Access::Write), 1, To::SameTrack)?;
+    let share = leads.steadiest_share()?;
+    for (k, before) in PREVIOUS.into_iter().enumerate() {
+        still[k] = leads.lead((before, Access::Write), 1, To::SameTrack)?;
         seeking[k] = leads.seeking(before, share)?;
     }
     let wait = leads.wait()?;
     let clock = &leads.pairs.clock;
-    let later = BEFORE.map(|before| clock.writes_later(before).unwrap_or_default());
+    let later = PREVIOUS.map(|before| clock.write_delay_estimate(before).unwrap_or_default());
     Ok(Writes {
         read_after_write,
         leads: still,
@@ -132,7 +132,7 @@ pub fn measure_writes(disk: &mut Disk<'_>, setup: &Setup<'_>) -> Result<Writes, 
         later,
         wait,
         in_sequence: leads.in_sequence()?,
-        goes_on: leads.goes_on(Access::Write, still[1], None)?,
+        goes_on: leads.shortest_pause(Access::Write, still[1], None)?,
     })
 }
 
@@ -150,9 +150,9 @@ impl<'a, 'd> Leads<'a, 'd> {
     }
 
     /// Measures the lead of pairs, as the mean of three zones.
-    fn of(&mut self, accesses: (Access, Access), sectors: u16, to: To) -> Result<Estimate, Error> {
+    fn lead(&mut self, pair: (Access, Access), sectors: u16, to: To) -> Result<Estimate, Error> {
         let kind = Kind {
-            accesses,
+            accesses: pair,
             sectors: (1, sectors),
             to,
         };
@@ -161,21 +161,22 @@ impl<'a, 'd> Leads<'a, 'd> {
 
     /// Measures the lead of a write on another cylinder, minus the extra time of a read there.
     fn seeking(&mut self, before: Access, share: u32) -> Result<Estimate, Error> {
-        let write = self.far((before, Access::Write), share)?;
-        let read = self.far((Access::Read, Access::Read), share)?;
-        let still = self.of((Access::Read, Access::Read), 1, To::SameTrack)?;
+        let write = self.far_lead((before, Access::Write), share)?;
+        let read = self.far_lead((Access::Read, Access::Read), share)?;
+        let still = self.lead((Access::Read, Access::Read), 1, To::SameTrack)?;
         Ok(write - (read - still))
     }
 
     /// Chooses the share of the stroke over which seeks before writes vary least.
-    fn steady(&mut self) -> Result<u32, Error> {
+    fn steadiest_share(&mut self) -> Result<u32, Error> {
         let mut best: Option<(Span, u32)> = None;
         for share in [3, 8, 30] {
-            let found = self.far((Access::Write, Access::Write), share)?.uncertainty;
+            let writes = (Access::Write, Access::Write);
+            let found = self.far_lead(writes, share)?.uncertainty;
             if best.is_none_or(|(min, _)| found < min) {
                 best = Some((found, share));
             }
-            if found < span(DIFFERENT) {
+            if found < span(MIN_DIFFERENCE_NS) {
                 break;
             }
         }
@@ -183,7 +184,7 @@ impl<'a, 'd> Leads<'a, 'd> {
     }
 
     /// Measures the mean lead of both directions from the middle zone over a share of the stroke.
-    fn far(&mut self, accesses: (Access, Access), share: u32) -> Result<Estimate, Error> {
+    fn far_lead(&mut self, accesses: (Access, Access), share: u32) -> Result<Estimate, Error> {
         let layout = self.setup.layout;
         let last = layout.cylinders() - 1;
         let near = |cylinder: u32| {

@@ -1,12 +1,12 @@
-//! Pairs of commands, of which the second may just catch its sector.
+//! Pairs of commands, the second of which may just catch its sector.
 //!
 //! The first command moves the head to a track. The second is sent at a given *lead* before the
 //! pass of its first sector, in the instants of [`Clock`]. Whether it catches that pass or a later
 //! one shows whether the drive needs less than the lead or more.
 //!
-//! The target is chosen among all sectors of a track, and the host rests for less than a sector, so
-//! any lead can be reached immediately. The host delay shifts the lead at random; but as the
-//! sending is timed, the actual lead is known, so averaging many pairs resolves less than a sector.
+//! The target is chosen among all sectors of a track, and the host pauses for less than a sector,
+//! so any lead can be reached immediately. The host delay shifts the lead at random, but the actual
+//! lead is known because sending is timed, so many pairs together resolve less than a sector.
 
 use diskarm_core::geometry::{Extent, Layout};
 use diskarm_core::random::below;
@@ -17,30 +17,30 @@ use rand_pcg::Pcg64Mcg;
 use crate::clock::{Access, Clock};
 use crate::rotation::{Rotation, warm_up};
 use crate::threshold::{Threshold, ThresholdEstimate, span};
-use crate::track::{EquivalentCylinders, Rests, Track};
+use crate::track::{EquivalentCylinders, ReadAheadEnd, Track};
 use crate::{CommandTimes, Disk, Error};
 
 /// Long enough to complete read-ahead, to fill a segment, and to flush the write cache.
 pub(crate) const LONG: Span = Span::from_ns(250_000_000);
 /// Completion times that deviate by more than this are considered noisy, in nanoseconds.
-const SCATTERS: f64 = 1e3;
-/// Above this many failures the drive is considered broken.
-const UNREADABLE: u32 = 100;
+const MIN_NOISE_NS: f64 = 1e3;
+/// Number of failures above which the drive is considered broken.
+const MAX_UNREADABLE: u32 = 100;
 
 /// The result of a pair. Times are in nanoseconds.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Trial {
     /// The largest lead that is known to be too short, and the smallest that is enough.
     pub bounds: (f64, f64),
-    /// Host delay: from the end of the first command to the sending of the second, without rest.
+    /// Host delay: from the end of the first command to the sending of the second, without pauses.
     pub host: f64,
-    /// From the end of the first command to the end of the second, if it caught its sector.
+    /// Time from the end of the first command to the end of the second, if it caught its sector.
     pub between: f64,
-    /// From the pass of the first command's first sector to the pass of the second's.
+    /// Time from the pass of the first command's first sector to the pass of the second's.
     pub distance: f64,
     pub lead: f64,
     /// Deviation of the completion time from the nearest possible pass.
-    pub off: f64,
+    pub deviation: f64,
 }
 
 pub(crate) struct Pairs<'a, 'd> {
@@ -48,10 +48,10 @@ pub(crate) struct Pairs<'a, 'd> {
     pub layout: &'a Layout,
     pub clock: Clock,
     pub generator: Pcg64Mcg,
-    /// Rest after a read until read-ahead has ended.
+    /// Pause after a read until read-ahead has ended.
     pub idle: Span,
-    /// Position of the head after that rest, unless it stays on the track of the read.
-    pub rests: Option<Rests>,
+    /// Position of the head after that pause, unless it stays on the track of the read.
+    pub read_ahead_end: Option<ReadAheadEnd>,
     /// Cylinders for commands that must not hit data left by earlier ones.
     pub equivalent: EquivalentCylinders,
     /// True if completion times of reads are noisy.
@@ -69,13 +69,13 @@ struct Last {
     access: Access,
     at: Lbn,
     sectors: u16,
-    /// Its end and the rest since then, in nanoseconds.
+    /// Its end and the pauses since then, in nanoseconds.
     ended: f64,
-    rested: f64,
+    paused: f64,
 }
 
 impl<'a, 'd> Pairs<'a, 'd> {
-    /// Warms the drive up and determines its current angle.
+    /// Warms up the drive and determines its current angle.
     pub fn new(
         disk: &'a mut Disk<'d>,
         layout: &'a Layout,
@@ -90,9 +90,9 @@ impl<'a, 'd> Pairs<'a, 'd> {
             clock: Clock::new(rotation),
             generator,
             idle: Span::ZERO,
-            rests: None,
+            read_ahead_end: None,
             equivalent: EquivalentCylinders::default(),
-            scatters: rotation.scatter_ns > SCATTERS,
+            scatters: rotation.scatter_ns > MIN_NOISE_NS,
             delay: 0.0,
             jitter: 0.0,
             unreadable: 0,
@@ -101,7 +101,7 @@ impl<'a, 'd> Pairs<'a, 'd> {
                 at: Lbn(0),
                 sectors: 1,
                 ended: 0.0,
-                rested: 0.0,
+                paused: 0.0,
             },
         };
         for _ in 0..if pairs.scatters { 100 } else { 8 } {
@@ -123,7 +123,7 @@ impl<'a, 'd> Pairs<'a, 'd> {
 
     pub fn sleep(&mut self, span: Span) {
         self.disk.sleep(span);
-        self.last.rested += span.as_ns() as f64;
+        self.last.paused += span.as_ns() as f64;
     }
 
     /// Reads or writes on the media.
@@ -136,7 +136,7 @@ impl<'a, 'd> Pairs<'a, 'd> {
         self.record(access, at, sectors, &timed);
         if sectors == 1 {
             let extent = self.layout.extent(at);
-            self.clock.see(access, before, timed.ended, &extent);
+            self.clock.record(access, before, timed.ended, &extent);
         }
         Ok(timed)
     }
@@ -157,7 +157,7 @@ impl<'a, 'd> Pairs<'a, 'd> {
     }
 
     fn record(&mut self, access: Access, at: Lbn, sectors: u16, timed: &CommandTimes) {
-        let host = timed.sent.as_ns() as f64 - self.last.ended - self.last.rested;
+        let host = timed.sent.as_ns() as f64 - self.last.ended - self.last.paused;
         // The first command has no predecessor.
         let is_first = self.last.ended == 0.0;
         self.delay = if is_first {
@@ -176,13 +176,13 @@ impl<'a, 'd> Pairs<'a, 'd> {
             at,
             sectors,
             ended: timed.ended.as_ns() as f64,
-            rested: 0.0,
+            paused: 0.0,
         };
     }
 
     /// Moves the head to `track` by a write of any block, or by a read of one of the first, so that
     /// read-ahead stays on the track until the next command has been processed (section 5.2).
-    pub fn bring(&mut self, access: Access, track: &Track, sectors: u16) -> Result<(), Error> {
+    pub fn move_head(&mut self, access: Access, track: &Track, sectors: u16) -> Result<(), Error> {
         let (first, extent) = track.runs[0];
         let min = u64::from(sectors);
         let among = match access {
@@ -200,15 +200,15 @@ impl<'a, 'd> Pairs<'a, 'd> {
     }
 
     /// Returns the track of the head when the second command of a pair arrives, if it is known.
-    pub fn rests(&self, access: Access, from: &Track) -> Option<Track> {
-        match (access, self.rests) {
-            (Access::Read, Some(rests)) => rests.track(self.layout, from),
+    pub fn head_track(&self, access: Access, from: &Track) -> Option<Track> {
+        match (access, self.read_ahead_end) {
+            (Access::Read, Some(end)) => end.track(self.layout, from),
             _ => Some(from.clone()),
         }
     }
 
     /// Returns true if the last command was a write of `sectors` on `track`.
-    pub fn is_behind_write(&self, track: &Track, sectors: u16) -> bool {
+    pub fn follows_write(&self, track: &Track, sectors: u16) -> bool {
         let extent = self.layout.extent(self.last.at);
         let here = (extent.cylinder.0, extent.head.0) == (track.cylinder(), track.head());
         here && self.last.access == Access::Write && self.last.sectors == sectors
@@ -232,7 +232,7 @@ impl<'a, 'd> Pairs<'a, 'd> {
         self.catch_at(access, at, sectors, passes, lead)
     }
 
-    /// Like [`Self::catch`], but to the blocks after the first command's.
+    /// Like [`Self::catch`], but for the blocks after those of the first command.
     pub fn catch_next(
         &mut self,
         access: Access,
@@ -245,10 +245,10 @@ impl<'a, 'd> Pairs<'a, 'd> {
         self.catch_at(access, at, sectors, passes, lead)
     }
 
-    /// Returns true if a command failed at a bad block, which is tolerated while there are few.
+    /// Returns true if a command failed at a bad block. Returns the error if many have failed so.
     pub fn is_unreadable<T>(&mut self, result: &Result<T, Error>) -> Result<bool, Error> {
         match result {
-            Err(error) if error.is_medium_error() && self.unreadable < UNREADABLE => {
+            Err(error) if error.is_medium_error() && self.unreadable < MAX_UNREADABLE => {
                 self.unreadable += 1;
                 Ok(true)
             }
@@ -257,12 +257,12 @@ impl<'a, 'd> Pairs<'a, 'd> {
         }
     }
 
-    /// Returns the earliest pass of a sector with this lead.
+    /// Returns the earliest time at which a sector can pass with this lead.
     pub fn soonest(&self, lead: f64) -> f64 {
-        self.last.ended + self.last.rested + self.delay + lead
+        self.last.ended + self.last.paused + self.delay + lead
     }
 
-    /// Rests until a run on `track` is about `lead` ahead. Returns its first block and its pass.
+    /// Pauses until a run on `track` is about `lead` ahead. Returns its first block and its pass.
     pub fn wait_for(&mut self, track: &Track, sectors: u16, lead: f64) -> Option<(Lbn, f64)> {
         let wanted = self.soonest(lead);
         let (at, passes) = self.next_pass(track, sectors, wanted)?;
@@ -283,29 +283,29 @@ impl<'a, 'd> Pairs<'a, 'd> {
         let period = self.clock.period();
         let wanted = self.soonest(lead);
         self.sleep(span((passes - wanted).max(0.0)));
-        let rested = self.last.rested;
+        let paused = self.last.paused;
         let timed = self.send(access, at, sectors)?;
         let (sent, ended) = (timed.sent.as_ns() as f64, timed.ended.as_ns() as f64);
         let later = match access {
             Access::Read => 0.0,
-            Access::Write => self.clock.write_later(first.access).unwrap_or(0.0),
+            Access::Write => self.clock.write_delay(first.access).unwrap_or(0.0),
         };
         let late = ended - passes - self.passing(at, sectors) - later;
         let turns = (late / period).round();
-        let off = late - turns * period;
+        let deviation = late - turns * period;
         // The completion overhead of a write may depend on the arm.
         let is_certain = sectors == 1 && access == Access::Read;
-        if is_certain && off.abs() > self.clock.tolerance() {
+        if is_certain && deviation.abs() > self.clock.tolerance() {
             return Ok(None);
         }
         let lead = passes - sent;
         Ok(Some(Trial {
             bounds: (lead + (turns - 1.0) * period, lead + turns * period),
-            host: sent - first.ended - rested,
-            between: ended - turns * period - first.ended - rested,
-            distance: passes - self.began(&first) - rested,
+            host: sent - first.ended - paused,
+            between: ended - turns * period - first.ended - paused,
+            distance: passes - self.first_pass(&first) - paused,
             lead,
-            off,
+            deviation,
         }))
     }
 
@@ -330,11 +330,11 @@ impl<'a, 'd> Pairs<'a, 'd> {
     }
 
     /// Returns the time at which the first sector of a command passed.
-    fn began(&self, command: &Last) -> f64 {
+    fn first_pass(&self, command: &Last) -> f64 {
         let extent = self.layout.extent(command.at);
         let sector = extent.sector_angle.as_revolutions() * self.clock.period();
         let end = command.ended - (f64::from(command.sectors) - 1.0) * sector;
-        end - sector - self.clock.off(end, &extent)
+        end - sector - self.clock.lateness(end, &extent)
     }
 
     /// Returns the first block and the pass of the next run of `sectors` on `track` after `from`.
@@ -356,10 +356,10 @@ impl<'a, 'd> Pairs<'a, 'd> {
     }
 
     /// Sends pairs of commands with these accesses and sectors until the threshold of their leads
-    /// is known. `goal` is half an interval in nanoseconds and the maximum number of pairs for it.
-    /// If the host delay is so uneven that leads are random, the maximum is five times larger; or,
-    /// where completions scatter, the interval may be wider. `pair` returns the tracks of both
-    /// commands, and the difference of the lead from the threshold's.
+    /// is known. `goal` is the target half-width of the interval in nanoseconds, and the maximum
+    /// number of pairs. If the host delay is so uneven that leads are random, the maximum is five
+    /// times larger or, if completions scatter, the interval may be wider. `pair` returns the
+    /// tracks of both commands, and the difference between their lead and the threshold's.
     pub fn search(
         &mut self,
         accesses: (Access, Access),
@@ -377,23 +377,23 @@ impl<'a, 'd> Pairs<'a, 'd> {
             (half, count.max((5 * count).min((uneven / half) as u32)))
         };
         for k in 0..max {
-            let (from, to, differs) = pair(self, k)?;
-            if accesses.0 == Access::Read || !self.is_behind_write(&from, sectors.0) {
-                let brought = self.bring(accesses.0, &from, sectors.0);
-                if self.is_unreadable(&brought)? {
+            let (from, to, shift) = pair(self, k)?;
+            if accesses.0 == Access::Read || !self.follows_write(&from, sectors.0) {
+                let moved = self.move_head(accesses.0, &from, sectors.0);
+                if self.is_unreadable(&moved)? {
                     continue;
                 }
             }
             let uniform = self.uniform();
             // A drive that needs more than the lead is a revolution late, never early.
-            let lead = (threshold.aim(wanted, uniform) + differs).max(1e3);
+            let lead = (threshold.aim(wanted, uniform) + shift).max(1e3);
             let caught = self.catch(accesses.1, &to, sectors.1, lead);
             if self.is_unreadable(&caught)? {
                 continue;
             }
             if let Some(trial) = caught? {
                 let (missed, caught) = trial.bounds;
-                threshold.add(missed - differs, caught - differs);
+                threshold.add(missed - shift, caught - shift);
                 trials.push(trial);
             }
             if threshold.is_done(wanted) {
@@ -402,7 +402,7 @@ impl<'a, 'd> Pairs<'a, 'd> {
         }
         if trials.len() < 3 {
             let count = trials.len();
-            let reason = format!("of {max} pairs only {count} were served by the media");
+            let reason = format!("only {count} of {max} pairs were served from the media");
             return Err(Error::Undecided(reason));
         }
         Ok(Search {

@@ -6,17 +6,17 @@
 //!
 //! # Test vector
 //! The paper writes one block repeatedly; this reads it with force unit access, so that no data are
-//! lost. Reads without delay give the period to about a microsecond. Increasing pauses follow, as
-//! long as the number of revolutions in between is certain. The precision depends on the time from
-//! the first read to the last, not on the number of reads.
+//! lost. Reads without delay give the period to about a microsecond. Increasing pauses follow, for
+//! as long as the number of revolutions in between is certain. The precision depends on the time
+//! from the first read to the last, not on the number of reads.
 //!
 //! A drive that reads ahead for some revolutions after each read seems to rotate more slowly if it
 //! is read immediately. After pauses its reads end at other angles; then reads after random pauses
 //! give the period.
 //!
-//! Drives from 1992 may ignore force unit access. The reads then end at no fixed angle, as they are
-//! served by the buffer, or in less than three quarters of a revolution. Then enough other blocks
-//! are read in between to evict the block from the buffer.
+//! Drives from 1992 may ignore force unit access. The reads then end at no fixed angle, because
+//! they are served from the buffer, or in less than three quarters of a revolution. Then enough
+//! other blocks are read in between to evict the block from the buffer.
 //!
 //! # Decision
 //! The largest period between 3 and 25 ms (20,000 and 2,400 revolutions a minute) at which the
@@ -61,20 +61,20 @@ pub enum Rereads {
 
 const PERIODS_NS: (f64, f64) = (3e6, 25e6);
 /// Number of initial reads without delay.
-const FIRST: usize = 24;
+const INITIAL: usize = 24;
 /// Time per initial read on an idle drive that turns at 3,300 revolutions a minute.
 const SLOW_NS: f64 = 18e6;
 /// Minimum number of pauses if initial reads take longer.
 const MIN_PAUSES: usize = 6;
 /// Reads after random pauses if some ended at another angle, and the longest pause in nanoseconds.
-const PAUSED: usize = 12;
+const READS_AFTER_PAUSES: usize = 12;
 const PAUSE_NS: u64 = 250_000_000;
-/// Reads of other blocks that evict a block from the buffer.
-const OTHERS: usize = 24;
+/// Number of reads of other blocks that evict a block from the buffer.
+const EVICTING_READS: usize = 24;
 /// Completions that deviate by more than this, in nanoseconds, need more samples.
 const CALM_NS: f64 = 1e3;
 /// A completion is an outlier if it deviates by this many times the deviation of the others.
-const FAR_OFF: f64 = 6.0;
+const OUTLIER_DEVIATIONS: f64 = 6.0;
 
 /// Measures the rotation period by reads alone.
 pub fn measure(disk: &mut Disk<'_>, effort: Effort, seed: u64) -> Result<Rotation, Error> {
@@ -83,13 +83,13 @@ pub fn measure(disk: &mut Disk<'_>, effort: Effort, seed: u64) -> Result<Rotatio
     let block = random_block(disk, &mut generator);
     match Reader::new(disk, block, 0).measure(effort, &mut generator) {
         Err(Error::Undecided(_)) => {
-            Reader::new(disk, block, OTHERS).measure(effort, &mut generator)
+            Reader::new(disk, block, EVICTING_READS).measure(effort, &mut generator)
         }
         result => result,
     }
 }
 
-/// Sends twenty random reads, as a drive that has been idle may be slow at first (section 5.2).
+/// Sends twenty random reads: a drive that has been idle may be slow at first (section 5.2).
 pub(crate) fn warm_up(disk: &mut Disk<'_>, generator: &mut Pcg64Mcg) -> Result<(), Error> {
     for _ in 0..20 {
         let at = random_block(disk, generator);
@@ -141,13 +141,13 @@ impl<'a, 'd> Reader<'a, 'd> {
 
     fn measure(&mut self, effort: Effort, generator: &mut Pcg64Mcg) -> Result<Rotation, Error> {
         // The first one does not follow a read of the block.
-        for _ in 0..=FIRST {
+        for _ in 0..=INITIAL {
             self.read(generator)?;
         }
-        let period = self.coherent().ok_or_else(|| {
-            let reason = "rotation: reads of one block end at no common angle of a rotation of 3 \
-                          to 25 ms; the delays of the host, or of what is between it and the \
-                          drive, may vary too much";
+        let period = self.coherent_period().ok_or_else(|| {
+            let reason = "rotation: reads of one block do not end at the same angle for any \
+                          rotation period from 3 to 25 ms; delays in the host, or between it and \
+                          the drive, may vary too much";
             Error::Undecided(reason.to_owned())
         })?;
         self.refuse_buffered(period)?;
@@ -184,12 +184,12 @@ impl<'a, 'd> Reader<'a, 'd> {
     }
 
     fn after_pauses(&mut self, generator: &mut Pcg64Mcg) -> Result<Option<f64>, Error> {
-        for _ in 0..PAUSED {
+        for _ in 0..READS_AFTER_PAUSES {
             let pause = below(generator, PAUSE_NS);
             self.disk.sleep(Span::from_ns(pause as i64));
             self.read(generator)?;
         }
-        Ok(coherent(&self.ends))
+        Ok(coherent_period(&self.ends))
     }
 
     /// Fails if most repeated reads of a block take less than three quarters of a revolution.
@@ -221,7 +221,7 @@ impl<'a, 'd> Reader<'a, 'd> {
         }
         // One pause for each doubling of the time, and again if the interval is wide.
         let before = self.ends.len();
-        let is_slow = self.ends[before - 1] - self.ends[0] > FIRST as f64 * SLOW_NS;
+        let is_slow = self.ends[before - 1] - self.ends[0] > INITIAL as f64 * SLOW_NS;
         let min = if is_slow { MIN_PAUSES } else { 0 };
         for _ in 0..64 {
             let so_far = self.ends[self.ends.len() - 1] - self.ends[0];
@@ -244,18 +244,18 @@ impl<'a, 'd> Reader<'a, 'd> {
     }
 
     /// Returns the largest period with all completions in phase, or all but one if they are noisy.
-    fn coherent(&self) -> Option<f64> {
-        let all = coherent(&self.ends);
+    fn coherent_period(&self) -> Option<f64> {
+        let all = coherent_period(&self.ends);
         if all.is_some_and(|period| scatter(&self.ends, period) < CALM_NS) {
             return all;
         }
         let without = |late: usize| {
-            let mut rest = self.ends.clone();
-            let end = rest.remove(late);
-            let period = coherent(&rest)?;
+            let mut others = self.ends.clone();
+            let end = others.remove(late);
+            let period = coherent_period(&others)?;
             let is_late = |all: f64| {
-                let turns = (end - rest[0]) / all - direction(&rest, all).1;
-                (turns - turns.round()).abs() * all > FAR_OFF * scatter(&rest, period)
+                let turns = (end - others[0]) / all - direction(&others, all).1;
+                (turns - turns.round()).abs() * all > OUTLIER_DEVIATIONS * scatter(&others, period)
             };
             (all.is_none_or(is_late)).then_some(period)
         };
@@ -286,34 +286,34 @@ fn scatter(ends: &[f64], period: f64) -> f64 {
 }
 
 /// Returns the largest period at which completions have the same phase.
-fn coherent(ends: &[f64]) -> Option<f64> {
+fn coherent_period(ends: &[f64]) -> Option<f64> {
     let span = ends[ends.len() - 1] - ends[0];
     // For long periods all completions are within one revolution.
     if span < PERIODS_NS.1 {
         return None;
     }
-    let together = |period: f64| direction(ends, period).0;
+    let coherence = |period: f64| direction(ends, period).0;
     let mut period = PERIODS_NS.1;
     while period > PERIODS_NS.0 {
         // A sixteenth of a turn over the whole time.
         let step = period * period / (16.0 * span);
-        if together(period) > 0.95 {
+        if coherence(period) > 0.95 {
             let mut best = period;
             // First down the near side of the peak, then in smaller steps around its top.
-            while best - step > 0.0 && together(best - step) > together(best) {
+            while best - step > 0.0 && coherence(best - step) > coherence(best) {
                 best -= step;
             }
             let mut width = step / 2.0;
             while width > 1.0 {
                 for near in [best - width, best + width] {
-                    if together(near) > together(best) {
+                    if coherence(near) > coherence(best) {
                         best = near;
                     }
                 }
                 width /= 2.0;
             }
             // Noise of a tenth of a millisecond leaves 0.994 at 10,000 revolutions a minute.
-            if together(best) > 0.985 {
+            if coherence(best) > 0.985 {
                 return Some(best);
             }
             period = period.min(best);
@@ -371,7 +371,7 @@ impl Fit {
         if (late - expected).abs() > self.period / 4.0 {
             self.missed += 1;
             if self.missed > 8 {
-                let reason = "rotation: more than eight reads ended at another angle than the rest";
+                let reason = "rotation: over eight reads ended at a different angle from the rest";
                 return Err(Error::Undecided(reason.to_owned()));
             }
             return Ok(());
@@ -389,15 +389,15 @@ mod tests {
     #[test]
     fn ends_within_a_revolution_have_no_period() {
         for apart_us in [1.0, 20.0, 150.0, 900.0] {
-            let ends: Vec<f64> = (0..=FIRST).map(|n| n as f64 * apart_us * 1e3).collect();
-            assert_eq!(coherent(&ends), None, "{apart_us} us");
+            let ends: Vec<f64> = (0..=INITIAL).map(|n| n as f64 * apart_us * 1e3).collect();
+            assert_eq!(coherent_period(&ends), None, "{apart_us} us");
         }
     }
 
     #[test]
-    fn ends_of_a_revolution_have_its_period() {
-        let ends: Vec<f64> = (0..=FIRST).map(|n| n as f64 * 8_333_333.0).collect();
-        let period = coherent(&ends).expect("a period");
+    fn ends_one_revolution_apart_have_its_period() {
+        let ends: Vec<f64> = (0..=INITIAL).map(|n| n as f64 * 8_333_333.0).collect();
+        let period = coherent_period(&ends).expect("a period");
         assert!((period - 8_333_333.0).abs() < 1_000.0, "{period}");
     }
 }

@@ -43,7 +43,7 @@ use crate::clock::Access;
 use crate::{Disk, Error, Estimate, Setup};
 use curve::Curve;
 pub(crate) use plan::{
-    Measured, Way, coarse_first, distances, first_pair, refinements, sharpest, tracks,
+    Measured, Movement, coarse_first, distances, first_pair, refinements, sharpest_bend, tracks,
 };
 use plan::{NARROW, narrow};
 
@@ -86,7 +86,7 @@ pub fn measure_writes(
     Ok((!are_parallel(reads, &writes)).then_some(writes))
 }
 
-/// Returns true if the curves differ by a constant at common distances where writes await the arm.
+/// Returns true if the curves differ by a constant where both are known and writes await the arm.
 fn are_parallel(reads: &Seeks, writes: &Seeks) -> bool {
     let mut differences = Vec::new();
     for write in &writes.points {
@@ -100,17 +100,17 @@ fn are_parallel(reads: &Seeks, writes: &Seeks) -> bool {
             // The media wait for the data, not for the arm.
             continue;
         }
-        let uncertain = (read.uncertainty + write.mean.uncertainty).as_ns() as f64;
-        differences.push((write_ns - read_ns, uncertain, narrow(read_ns)));
+        let uncertainty = (read.uncertainty + write.mean.uncertainty).as_ns() as f64;
+        differences.push((write_ns - read_ns, uncertainty, narrow(read_ns)));
     }
-    let mut sorted: Vec<f64> = differences.iter().map(|(apart, ..)| *apart).collect();
+    let mut sorted: Vec<f64> = differences.iter().map(|one| one.0).collect();
     sorted.sort_by(f64::total_cmp);
     let Some(&usual) = sorted.get(sorted.len() / 2) else {
         return true;
     };
     // If seek times vary, one curve does not determine the other.
-    let is_near = |&(apart, uncertain, narrow): &(f64, f64, f64)| {
-        uncertain < 4.0 * narrow && (apart - usual).abs() < 2.0 * uncertain.max(narrow)
+    let is_near = |&(difference, uncertainty, narrow): &(f64, f64, f64)| {
+        uncertainty < 4.0 * narrow && (difference - usual).abs() < 2.0 * uncertainty.max(narrow)
     };
     differences.iter().all(is_near)
 }

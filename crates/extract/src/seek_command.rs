@@ -8,7 +8,7 @@
 //! For each distance of [`crate::seek`], five starting points spread evenly over the cylinders, and
 //! from each ten SEEKs inward and ten back outward. Starting points for longer distances are closer
 //! together; a full stroke has one. If the curve bends, distances in between are added. SEEK
-//! addresses 2^32 blocks (SBC-2); on a larger drive the curve ends at the distances between these.
+//! addresses 2^32 blocks (SBC-2); on a larger drive the curve ends at distances between those.
 //!
 //! # Decision
 //! Times from a starting point in one direction that deviate by more than 10 % from their median
@@ -18,7 +18,7 @@
 //! The overhead of a SEEK is the difference between SEEKs of one cylinder and the movement over one
 //! cylinder, both inward. The latter is MTBRC(1-sector write, 1-sector read on the adjacent
 //! cylinder) minus MTBRC(1-sector write, 1-sector read on the same track); with reads instead of
-//! writes if these are not allowed.
+//! writes if writes are not allowed.
 //!
 //! # Confidence
 //! The 95 % interval of the mean of starting points, plus the uncertainty of the overhead. Settling
@@ -38,7 +38,7 @@ use serde::{Deserialize, Serialize};
 use crate::clock::Access;
 use crate::mtbrc::{self, Kind, To};
 use crate::seek::{
-    self, SeekPoint, Seeks, coarse_first, distances, first_pair, refinements, sharpest,
+    self, SeekPoint, Seeks, coarse_first, distances, first_pair, refinements, sharpest_bend,
 };
 use crate::threshold::span;
 use crate::track::Track;
@@ -50,7 +50,7 @@ pub struct Curves {
     pub points: Vec<Point>,
     /// Overhead of a SEEK, which has been subtracted from all points.
     pub processing: Estimate,
-    /// Number of discarded SEEKs, and of all.
+    /// Number of discarded SEEKs, and of all SEEKs.
     pub discarded: (u64, u64),
 }
 
@@ -69,45 +69,45 @@ pub struct Point {
 /// Minimum number of distances for a curve.
 const MIN: usize = 8;
 
-/// Times that deviate from the median by more than this share are discarded.
+/// Times that deviate from the median by more than this fraction of it are discarded.
 const OUTLIER: f64 = 0.1;
 
 /// Measures the curves. `first` is the access of the first command of the MTBRC pairs, which
 /// destroys data in random blocks if it writes.
 pub fn measure(disk: &mut Disk<'_>, setup: &Setup<'_>, first: Access) -> Result<Curves, Error> {
-    let single = single(disk, setup, first)?;
+    let one_cylinder = one_cylinder(disk, setup, first)?;
     let effort = setup.effort;
     let layout = setup.layout;
-    let ends = reach(layout);
+    let ends = addressable_cylinders(layout);
     let mut raw: Vec<Measured> = Vec::new();
     for distance in coarse_first(&distances(ends.1 - ends.0)) {
-        let seeks = match over(disk, layout, distance, ends, effort) {
-            // They determine the curve, if less accurately.
+        let seeks = match measure_distance(disk, layout, distance, ends, effort) {
+            // The distances so far determine the curve, if less accurately.
             Err(Error::Undecided(_)) if raw.len() >= MIN => break,
             seeks => seeks?,
         };
         let next = raw.partition_point(|seeks| seeks.distance < distance);
         raw.insert(next, seeks);
     }
-    // The pairs went inward, as do these.
-    let overhead = raw[0].way(0) - single.value.as_ns() as f64;
+    // The pairs went inward, like these.
+    let overhead = raw[0].direction_mean(0) - one_cylinder.value.as_ns() as f64;
     for _ in 0..refinements(effort) {
         let points = raw.iter().map(|seeks| {
             let time = seeks.mean() - overhead;
             (seeks.distance, time, seeks.uncertainty())
         });
         let points: Vec<seek::Measured> = points.collect();
-        let Some(distance) = sharpest(&points, &BTreeSet::new()) else {
+        let Some(distance) = sharpest_bend(&points, &BTreeSet::new()) else {
             break;
         };
-        let Ok(seeks) = over(disk, layout, distance, ends, effort) else {
+        let Ok(seeks) = measure_distance(disk, layout, distance, ends, effort) else {
             break;
         };
         let next = raw.partition_point(|seeks| seeks.distance < distance);
         raw.insert(next, seeks);
     }
     let (min, max) = (raw[0].mean(), raw[raw.len() - 1].mean());
-    if max - min < single.value.as_ns() as f64 / 2.0 {
+    if max - min < one_cylinder.value.as_ns() as f64 / 2.0 {
         return Err(Error::Undecided(format!(
             "SEEK ends before the arm arrives: it takes {:.3} ms over one cylinder, {:.3} ms over \
              all",
@@ -117,8 +117,8 @@ pub fn measure(disk: &mut Disk<'_>, setup: &Setup<'_>, first: Access) -> Result<
     }
     let processing = Estimate {
         value: span(overhead),
-        uncertainty: span(raw[0].uncertainty()) + single.uncertainty,
-        samples: raw[0].kept + single.samples,
+        uncertainty: span(raw[0].uncertainty()) + one_cylinder.uncertainty,
+        samples: raw[0].kept + one_cylinder.samples,
     };
     let discarded = raw.iter().map(|seeks| seeks.discarded).sum();
     let all = raw.iter().map(|seeks| seeks.discarded + seeks.kept);
@@ -130,12 +130,12 @@ pub fn measure(disk: &mut Disk<'_>, setup: &Setup<'_>, first: Access) -> Result<
 }
 
 /// Returns the first and the last cylinder that SEEK can address: its block numbers have 32 bits.
-fn reach(layout: &Layout) -> (u32, u32) {
+fn addressable_cylinders(layout: &Layout) -> (u32, u32) {
     let blocks = layout.sectors().0;
     let cylinder = |at: u64| layout.extent(Lbn(at)).cylinder.0;
     let (first, last) = match blocks.checked_sub(1 << 32) {
         None | Some(0) => (cylinder(0), cylinder(blocks - 1)),
-        // The other tracks of the last one may be beyond.
+        // Other tracks of the last cylinder may be out of reach.
         Some(_) => {
             let last = cylinder(u32::MAX.into());
             (cylinder(0), last - u32::from(last > cylinder(0)))
@@ -145,7 +145,7 @@ fn reach(layout: &Layout) -> (u32, u32) {
 }
 
 /// Measures the time of a movement over one cylinder.
-fn single(disk: &mut Disk<'_>, setup: &Setup<'_>, first: Access) -> Result<Estimate, Error> {
+fn one_cylinder(disk: &mut Disk<'_>, setup: &Setup<'_>, first: Access) -> Result<Estimate, Error> {
     let mut pairs = setup.pairs(disk)?;
     let mut lead = |to| {
         let kind = Kind::one_sector((first, Access::Read), to);
@@ -168,7 +168,7 @@ struct Measured {
 
 impl Measured {
     /// Returns the mean of times near their median.
-    fn take(&mut self, mut times: Vec<f64>) -> f64 {
+    fn add_times(&mut self, mut times: Vec<f64>) -> f64 {
         times.sort_by(f64::total_cmp);
         let median = times[times.len() / 2];
         let all = times.len();
@@ -180,17 +180,17 @@ impl Measured {
         mean
     }
 
-    fn of_points(&self) -> impl Iterator<Item = f64> {
-        self.means.iter().map(|way| (way[0] + way[1]) / 2.0)
+    fn point_means(&self) -> impl Iterator<Item = f64> {
+        self.means.iter().map(|means| (means[0] + means[1]) / 2.0)
     }
 
     fn mean(&self) -> f64 {
-        self.of_points().sum::<f64>() / self.means.len() as f64
+        self.point_means().sum::<f64>() / self.means.len() as f64
     }
 
     /// Returns the mean of seeks inward (0) or outward (1).
-    fn way(&self, n: usize) -> f64 {
-        let times = self.means.iter().map(|way| way[n]);
+    fn direction_mean(&self, n: usize) -> f64 {
+        let times = self.means.iter().map(|means| means[n]);
         times.sum::<f64>() / self.means.len() as f64
     }
 
@@ -201,8 +201,8 @@ impl Measured {
     }
 
     fn point(&self, processing: &Estimate) -> Point {
-        let max = self.of_points().fold(f64::MIN, f64::max);
-        let way = |n: usize| span(self.way(n)) - processing.value;
+        let max = self.point_means().fold(f64::MIN, f64::max);
+        let direction = |n: usize| span(self.direction_mean(n)) - processing.value;
         Point {
             distance: self.distance,
             mean: Estimate {
@@ -211,12 +211,12 @@ impl Measured {
                 samples: self.kept,
             },
             maximum: span(max) - processing.value,
-            directions: (way(0), way(1)),
+            directions: (direction(0), direction(1)),
         }
     }
 }
 
-fn over(
+fn measure_distance(
     disk: &mut Disk<'_>,
     layout: &Layout,
     distance: u32,
@@ -240,14 +240,14 @@ fn over(
             Error::Undecided(reason)
         })?;
         disk.seek(outer)?;
-        let mut ways = [Vec::new(), Vec::new()];
+        let mut directions = [Vec::new(), Vec::new()];
         for _ in 0..times {
-            for (way, to) in ways.iter_mut().zip([inner, outer]) {
-                way.push(disk.seek(to)?.service().as_ns() as f64);
+            for (times, to) in directions.iter_mut().zip([inner, outer]) {
+                times.push(disk.seek(to)?.service().as_ns() as f64);
             }
         }
-        let [inward, outward] = ways;
-        let means = [measured.take(inward), measured.take(outward)];
+        let [inward, outward] = directions;
+        let means = [measured.add_times(inward), measured.add_times(outward)];
         measured.means.push(means);
     }
     Ok(measured)
@@ -256,8 +256,8 @@ fn over(
 /// Returns blocks `distance` cylinders apart near `outer`, under one head if possible.
 fn ends(layout: &Layout, outer: u32, distance: u32, last: u32) -> Option<(Lbn, Lbn)> {
     let shifts = (0..64).flat_map(|shift| [outer.checked_add(shift), outer.checked_sub(shift)]);
-    let there = shifts.flatten().filter(|at| at + distance <= last);
-    let candidates = there.filter_map(|at| {
+    let starts = shifts.flatten().filter(|at| at + distance <= last);
+    let candidates = starts.filter_map(|at| {
         let from = Track::first_in_cylinder(layout, at)?;
         let head = from.head();
         Some((from, at + distance, head))

@@ -5,7 +5,7 @@ use diskarm_core::units::Span;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
 
-/// A geometry, as the text of a specification.
+/// A geometry, serialized as a specification in TOML.
 pub(crate) mod geometry {
     use diskarm_core::spec::{self, Geometry, SeekCurve, Spec};
     use diskarm_core::units::Span;
@@ -33,14 +33,13 @@ pub(crate) mod geometry {
     }
 }
 
-/// Parses the path of a key.
 pub(crate) fn path<'d, D: Deserializer<'d>>(from: D) -> Result<&'static str, D::Error> {
     let path = String::deserialize(from)?;
     let key = Key::find(&path).ok_or_else(|| D::Error::custom(format!("no key {path:?}")))?;
     Ok(key.path)
 }
 
-/// A value of a buffer or bus key: no text, curve, zones or policy.
+/// A value of a buffer or bus key, which is no string, curve, zones or policy.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum PlainValue {

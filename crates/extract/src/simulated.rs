@@ -36,7 +36,7 @@ impl SimulatedDrive {
         Self::with_realism(spec, host, seed, Realism::default())
     }
 
-    /// Like [`Self::new`], but with noise and quirks, whose randomness has the seed of `realism`.
+    /// Like [`Self::new`], but with noise and quirks, whose generator is seeded by `realism`.
     ///
     /// # Errors
     /// The specification contradicts itself.
@@ -128,6 +128,7 @@ impl Transport for SimulatedDrive {
         self.now
     }
 }
+
 /// Adds normally distributed noise to a transport's completion times, like an inexact host clock.
 pub struct NoisyTransport<'a> {
     inner: Box<dyn Transport + 'a>,

@@ -104,7 +104,7 @@ fn measure(
     let before = progress(checkpoint, measurement);
     observer.progressed(&before);
     let mut observed = ObservedTransport {
-        began: transport.now(),
+        started: transport.now(),
         transport,
         observer,
         before,
@@ -183,25 +183,25 @@ fn obstacle(checkpoint: &Checkpoint, measurement: &Measurement) -> Option<Outcom
 }
 
 /// Fraction of each measurement's share of time that earlier measurements cannot use.
-const KEPT: f64 = 0.5;
+const RESERVED_SHARE: f64 = 0.5;
 
 /// Factor of a run's time limit if completions scatter by more than this many nanoseconds.
-const SCATTERED: (f64, f64) = (3.0, 20_000.0);
+const NOISY_FACTOR: (f64, f64) = (3.0, 20_000.0);
 
-/// Returns the limits of `measurement`: the remaining time without that kept for others.
+/// Returns the limits of `measurement`: the remaining time minus that reserved for others.
 fn limits(checkpoint: &Checkpoint, measurement: &Measurement) -> Limits {
     let options = &checkpoint.options;
-    // Commands of one measurement, and minutes on the drive of all.
+    // Maximum commands per measurement, and minutes of drive time for all measurements.
     let choices = [(1_000_000, 20.0), (3_000_000, 30.0), (10_000_000, 120.0)];
     let (commands, minutes) = options.effort.choose(choices);
     let all: f64 = MEASUREMENTS.iter().map(|one| one.share).sum();
     let is_other = |one: &&Measurement| one.name != measurement.name && is_pending(checkpoint, one);
     let others = MEASUREMENTS.iter().filter(is_other);
-    let kept = KEPT * others.map(|one| one.share).sum::<f64>() / all;
-    let (times, ns) = SCATTERED;
+    let reserved = RESERVED_SHARE * others.map(|one| one.share).sum::<f64>() / all;
+    let (times, ns) = NOISY_FACTOR;
     let is_scattered = (checkpoint.findings.rotation).is_some_and(|found| found.scatter_ns > ns);
     let factor = if is_scattered { times } else { 1.0 };
-    let left = Span::from_s(60.0 * (factor * minutes) * (1.0 - kept)) - checkpoint.cost().time;
+    let left = Span::from_s(60.0 * (factor * minutes) * (1.0 - reserved)) - checkpoint.cost().time;
     Limits {
         commands,
         time: left.or_zero(),
@@ -214,13 +214,13 @@ struct ObservedTransport<'a> {
     observer: &'a mut dyn Observer,
     /// The progress at the start of the measurement.
     before: Progress,
-    began: Instant,
+    started: Instant,
     commands: u64,
 }
 
 impl ObservedTransport<'_> {
     fn report(&mut self) {
-        let so_far = self.transport.now() - self.began;
+        let so_far = self.transport.now() - self.started;
         let usual = self.before.measurement.usual(self.before.effort);
         let progress = Progress {
             cost: Cost {
@@ -289,13 +289,13 @@ mod tests {
         }
     }
 
-    /// A run may take longer if completion times scatter, as means of many samples are needed.
+    /// A run may take longer if completion times scatter, because means of many samples are needed.
     #[test]
-    fn where_ends_scatter_a_run_may_take_three_times_as_long() {
+    fn a_run_may_take_three_times_as_long_if_ends_scatter() {
         let options = options(Effort::Normal);
         let mut checkpoint = Checkpoint::new("any", Identity::default(), options);
         let minutes = |checkpoint: &Checkpoint| {
-            let last = MEASUREMENTS.last().expect("some");
+            let last = MEASUREMENTS.last().expect("the table is not empty");
             limits(checkpoint, last).time.as_s() / 60.0
         };
         let exact = minutes(&checkpoint);

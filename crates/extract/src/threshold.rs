@@ -14,18 +14,18 @@ pub(crate) struct Threshold {
     caught: Vec<f64>,
     /// Initial value and its possible error.
     guess: Option<(f64, f64)>,
-    /// Number of consistent trials just below and just above the interval at their time.
-    confirmed: [u32; 2],
-    demanded: u32,
+    /// Numbers of consistent trials just below and just above the interval as it was then.
+    confirmations: [u32; 2],
+    required: u32,
     /// True if the threshold may vary although its trials agree.
-    doubted: bool,
+    may_vary: bool,
 }
 
 /// A threshold with its percentiles, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct ThresholdEstimate {
     pub median: f64,
-    /// Half the width of its interval: certain where the trials agree, 95 % where they do not.
+    /// Half the width of its interval: certain if the trials agree, 95 % if they do not.
     pub uncertainty: f64,
     pub upper: f64,
     pub samples: u64,
@@ -38,7 +38,6 @@ impl ThresholdEstimate {
         self.uncertainty.is_finite()
     }
 
-    /// Returns the median as a measured time.
     pub fn estimate(&self) -> Estimate {
         Estimate {
             value: span(self.median),
@@ -53,8 +52,8 @@ pub(crate) fn span(ns: f64) -> Span {
 }
 
 /// Width of the zone just outside an interval, in nanoseconds.
-const JUST: f64 = 1.5e5;
-/// Share of trials that may contradict all others, due to retries or recalibration.
+const CONFIRMATION_NS: f64 = 1.5e5;
+/// Fraction of trials that may contradict all others, due to retries or recalibration.
 const OUTLIERS: f64 = 0.05;
 
 impl Default for Threshold {
@@ -63,22 +62,22 @@ impl Default for Threshold {
             missed: Vec::new(),
             caught: Vec::new(),
             guess: None,
-            confirmed: [0; 2],
-            demanded: 2,
-            doubted: false,
+            confirmations: [0; 2],
+            required: 2,
+            may_vary: false,
         }
     }
 }
 
 impl Threshold {
     /// Sets the number of confirmations required on either side.
-    pub fn confirmed(self, demanded: u32) -> Self {
-        Self { demanded, ..self }
+    pub fn demand(self, required: u32) -> Self {
+        Self { required, ..self }
     }
 
     /// Expects the threshold to vary, as similar ones do: trials must not agree by chance.
-    pub fn doubted(mut self) -> Self {
-        self.doubted = true;
+    pub fn varying(mut self) -> Self {
+        self.may_vary = true;
         self
     }
 
@@ -93,8 +92,8 @@ impl Threshold {
     /// Records a trial: the threshold was above `missed` and at most `caught`.
     pub fn add(&mut self, missed: f64, caught: f64) {
         let (low, high) = self.bracket();
-        self.confirmed[0] += u32::from((low - JUST..low).contains(&missed));
-        self.confirmed[1] += u32::from((high..high + JUST).contains(&caught));
+        self.confirmations[0] += u32::from((low - CONFIRMATION_NS..low).contains(&missed));
+        self.confirmations[1] += u32::from((high..high + CONFIRMATION_NS).contains(&caught));
         self.missed.push(missed);
         self.caught.push(caught);
     }
@@ -116,10 +115,10 @@ impl Threshold {
         // Only trials near the threshold can be outliers.
         let middle = low.midpoint(high);
         let near = |values: &[f64]| {
-            let is_near = |at: &&f64| (*at - middle).abs() < (low - high) / 2.0 + JUST;
+            let is_near = |at: &&f64| (*at - middle).abs() < (low - high) / 2.0 + CONFIRMATION_NS;
             values.iter().filter(is_near).count()
         };
-        let outliers = if self.doubted { 0.0 } else { OUTLIERS };
+        let outliers = if self.may_vary { 0.0 } else { OUTLIERS };
         let allowed = ((near(&missed) + near(&caught)) as f64 * outliers) as usize;
         // The fewest trials to leave out, `k` that missed and the others that caught.
         let mut choices = (1..=allowed).flat_map(|all| (0..=all).map(move |k| (k, all - k)));
@@ -133,9 +132,9 @@ impl Threshold {
 
     /// Returns true if half the interval is as narrow as `wanted`.
     ///
-    /// Trials between those that missed and those that caught never contradict any, so some just
-    /// outside the interval, on either side, must confirm it. If trials do contradict each other,
-    /// only many of them determine how wide the interval is.
+    /// Trials inside the interval never contradict others, so some just outside it, on either side,
+    /// must confirm it. If trials do contradict each other, only many of them determine how wide
+    /// the interval is.
     pub fn is_done(&self, wanted: f64) -> bool {
         let (low, high) = self.bracket();
         if low >= high {
@@ -144,37 +143,37 @@ impl Threshold {
             return self.missed.len() >= 30 && is_likely(self.logistic());
         }
         high - low <= 2.0 * wanted
-            && self.confirmed.iter().all(|trials| *trials >= self.demanded)
-            && (!self.doubted || self.by_chance((low, high)).is_within(2.0 * wanted))
+            && self.confirmations.iter().all(|n| *n >= self.required)
+            && (!self.may_vary || self.agreeing_fit((low, high)).is_within(2.0 * wanted))
     }
 
-    fn by_chance(&self, (low, high): (f64, f64)) -> Logistic {
+    fn agreeing_fit(&self, (low, high): (f64, f64)) -> Logistic {
         Logistic::around(self.trials().collect(), low.midpoint(high))
     }
 
-    /// Returns the minimum number of trials that contradict a value by more than `apart`.
-    pub fn contradictions(&self, apart: f64) -> usize {
+    /// Returns the minimum number of trials that contradict a value by more than `distance`.
+    pub fn contradictions(&self, distance: f64) -> usize {
         let at = |value: f64| {
-            let late = self.missed.iter().filter(|missed| **missed > value + apart);
-            let early = self.caught.iter().filter(|caught| **caught < value - apart);
+            let late = self.missed.iter().filter(|one| **one > value + distance);
+            let early = self.caught.iter().filter(|one| **one < value - distance);
             late.count() + early.count()
         };
         let values = self.missed.iter().chain(&self.caught);
         values.map(|value| at(*value)).min().unwrap_or(0)
     }
 
-    /// Returns the next value to try for a half interval of `wanted`, given a number in [0, 1).
+    /// Returns the next value to try for a half-interval of `wanted`; `uniform` is in [0, 1).
     pub fn aim(&self, wanted: f64, uniform: f64) -> f64 {
         let (low, high) = self.bracket();
         if low < high && high - low <= 2.0 * wanted {
-            if self.doubted {
-                return low.midpoint(high) + (uniform - 0.5) * JUST / 3.0;
+            if self.may_vary {
+                return low.midpoint(high) + (uniform - 0.5) * CONFIRMATION_NS / 3.0;
             }
-            if self.confirmed[0] < self.demanded {
-                return low - JUST / 2.0;
+            if self.confirmations[0] < self.required {
+                return low - CONFIRMATION_NS / 2.0;
             }
-            if self.confirmed[1] < self.demanded {
-                return high + JUST / 2.0;
+            if self.confirmations[1] < self.required {
+                return high + CONFIRMATION_NS / 2.0;
             }
         }
         match self.guess {
@@ -197,11 +196,11 @@ impl Threshold {
         let samples = self.missed.len() as u64;
         let (low, high) = self.bracket();
         if low < high {
-            let may_vary = self.doubted && !self.missed.is_empty();
-            let by_chance = may_vary.then(|| self.by_chance((low, high)).interval());
+            let may_vary = self.may_vary && !self.missed.is_empty();
+            let min = may_vary.then(|| self.agreeing_fit((low, high)).interval());
             return ThresholdEstimate {
                 median: low.midpoint(high),
-                uncertainty: ((high - low) / 2.0).max(by_chance.unwrap_or(0.0)),
+                uncertainty: ((high - low) / 2.0).max(min.unwrap_or(0.0)),
                 upper: high,
                 samples,
                 scatters: false,
@@ -211,7 +210,7 @@ impl Threshold {
         ThresholdEstimate {
             median: fit.median,
             uncertainty: fit.interval(),
-            // The logistic distribution's: ln(0.95 / 0.05).
+            // 2.944 is ln(0.95 / 0.05), by the logistic distribution.
             upper: fit.median + 2.944 * fit.spread,
             samples,
             scatters: true,
@@ -273,9 +272,9 @@ impl Logistic {
             for &(at, caught) in &trials {
                 let x = (at - middle) / unit;
                 let p = 1.0 / (1.0 + (-(a + b * x)).exp());
-                let rest = f64::from(u8::from(caught)) - p;
+                let residual = f64::from(u8::from(caught)) - p;
                 let weight = p * (1.0 - p);
-                gradient = (gradient.0 + rest, gradient.1 + rest * x);
+                gradient = (gradient.0 + residual, gradient.1 + residual * x);
                 curve = (
                     curve.0 + weight,
                     curve.1 + weight * x,
@@ -325,7 +324,7 @@ impl Logistic {
         let top = self.likelihood(self.median);
         let max = MAX_ERROR_SCALES * self.spread;
         let side = |sign: f64| {
-            let is_out = |apart: f64| self.likelihood(self.median + sign * apart) < top - self.drop;
+            let is_out = |by: f64| self.likelihood(self.median + sign * by) < top - self.drop;
             if !is_out(max) {
                 return f64::INFINITY;
             }
@@ -349,13 +348,13 @@ impl Logistic {
     /// Returns true if [`Self::interval`] is at most `wanted`.
     pub fn is_within(&self, wanted: f64) -> bool {
         let min = self.likelihood(self.median) - self.drop;
-        let is_out = |apart: f64| self.likelihood(self.median + apart) < min;
+        let is_out = |distance: f64| self.likelihood(self.median + distance) < min;
         is_out(-wanted) && is_out(wanted)
     }
 
     /// Returns the log-likelihood of a median with the best scale, which has a single maximum.
     fn likelihood(&self, median: f64) -> f64 {
-        let with = |log: f64| {
+        let at_scale = |log: f64| {
             let spread = self.spread * f64::exp(log);
             let trials = self.trials.iter();
             trials
@@ -365,13 +364,13 @@ impl Logistic {
         let (mut low, mut high) = (-2.5, 2.5);
         for _ in 0..16 {
             let (a, b) = (low + (high - low) / 3.0, high - (high - low) / 3.0);
-            if with(a) < with(b) {
+            if at_scale(a) < at_scale(b) {
                 low = a;
             } else {
                 high = b;
             }
         }
-        with(f64::midpoint(low, high))
+        at_scale(f64::midpoint(low, high))
     }
 
     /// Returns the standard deviation of the median, from the information in the trials.
@@ -396,7 +395,7 @@ mod tests {
     }
 
     /// Trials in rounds of 1000 around a threshold whose distribution is logistic.
-    fn tried(
+    fn simulate_trials(
         threshold: f64,
         spread: f64,
         trials: u32,
@@ -421,7 +420,7 @@ mod tests {
     #[test]
     fn a_sharp_threshold_is_bracketed() {
         for guess in [None, Some((2_340.0, 20.0)), Some((100.0, 20.0))] {
-            let found = tried(2_345.0, 0.0, 30, guess);
+            let found = simulate_trials(2_345.0, 0.0, 30, guess);
             let off = (found.median - 2_345.0).abs();
             assert!(
                 off <= found.uncertainty && found.uncertainty < 2.0,
@@ -432,7 +431,7 @@ mod tests {
 
     #[test]
     fn a_threshold_that_scatters_has_its_percentiles() {
-        let found = tried(2_345.0, 30.0, 1_000, None);
+        let found = simulate_trials(2_345.0, 30.0, 1_000, None);
         let off = (found.median - 2_345.0).abs();
         assert!(
             off < found.uncertainty && found.uncertainty < 6.0,
@@ -442,14 +441,14 @@ mod tests {
         assert!(off_upper < 20.0, "{found:?}");
     }
 
-    /// The interval of a doubted threshold bounds its error, although evaluated after each trial.
+    /// The interval of a threshold that may vary bounds its error, even if checked at each trial.
     #[test]
-    fn agreement_by_chance_is_not_believed() {
+    fn agreement_by_chance_is_not_trusted() {
         let mut generator = Pcg64Mcg::seed_from_u64(11);
         for spread in [0.0, 10e3, 30e3] {
             let (mut outside, mut trials) = (0, 0);
             for _ in 0..200 {
-                let mut found = Threshold::near(0.0, 1e5).confirmed(3).doubted();
+                let mut found = Threshold::near(0.0, 1e5).demand(3).varying();
                 while found.missed.len() < 100 && !found.is_done(8e3) {
                     let aim = found.aim(8e3, uniform(&mut generator));
                     let at = aim + 1e5 * (uniform(&mut generator) - 0.5);
@@ -467,20 +466,20 @@ mod tests {
         }
     }
 
-    /// Trials that all missed, or all caught, leave a revolution in which a threshold that is
-    /// doubted may be; so do few on each side of it. Many close to it on both sides do not.
+    /// Trials that all missed, or all caught, leave a whole revolution for a threshold that may
+    /// vary, as do a few on each side of it. Many close to it on both sides do not.
     #[test]
-    fn what_has_no_bound_is_not_found() {
+    fn an_unbounded_threshold_is_not_reported() {
         for revolution in [4e6, 6e6, 11e6, 17e6] {
             for few in 1..=6 {
-                let mut threshold = Threshold::near(0.0, 1e5).doubted();
+                let mut threshold = Threshold::near(0.0, 1e5).varying();
                 for _ in 0..few {
                     threshold.add(-revolution, 0.0);
                 }
                 let found = threshold.found();
                 assert!(!found.is_bounded(), "{few} of {revolution}: {found:?}");
             }
-            let mut threshold = Threshold::near(0.0, 1e5).doubted();
+            let mut threshold = Threshold::near(0.0, 1e5).varying();
             for k in 1..=3 {
                 threshold.add(-revolution, 2e4);
                 threshold.add(-2e4, revolution);
@@ -488,11 +487,11 @@ mod tests {
                 assert_eq!(found.is_bounded(), k > 1, "{k} on each side: {found:?}");
             }
         }
-        assert!(tried(2_345.0, 0.0, 30, None).is_bounded());
+        assert!(simulate_trials(2_345.0, 0.0, 30, None).is_bounded());
     }
 
     #[test]
-    fn one_outlier_in_twenty_is_left_out() {
+    fn one_outlier_in_twenty_is_ignored() {
         let mut threshold = Threshold::default();
         for k in 0..30 {
             let k = f64::from(k);

@@ -3,7 +3,7 @@
 //!
 //! # What is observable
 //! Measurements yield sums: see [`crate::overheads`] and [`crate::hits`]. A specification needs
-//! their parts, and any split of the sums gives the same service times. This one is chosen as
+//! their parts, and any split of the sums gives the same service times. The split is chosen as
 //! follows:
 //!
 //! * The smaller of the completion overheads of reads and writes is zero (section A.2). All others
@@ -14,12 +14,12 @@
 //! * Settling on the current track is part of the command overheads, and settling on another track
 //!   of the cylinder part of the head switch. Seek times are shorter by the former. If a head
 //!   switch, with or without settling for writes, would be negative, the minimum settling time that
-//!   avoids this is used. SEEK does not separate them either: one to the current track may include
-//!   settling. Absorbed writes do: their arm settles, but no miss is processed.
+//!   avoids this is used. SEEK does not separate the two either, because a SEEK to the current
+//!   track may include settling. Absorbed writes do: the arm settles, but no miss is processed.
 //! * A transfer that continues on the next track waits for the head switch, but not for settling
 //!   there. If it loses no revolution, the head switch is no longer than the gap between the tracks
 //!   minus the settling time of writes. The longest such head switch is assumed, and a request on
-//!   another track of the cylinder settles for the rest.
+//!   another track of the cylinder settles for the remaining time.
 //! * The bus rate of reads also applies to writes unless they reveal their own: if the media wait
 //!   for more than one sector, or if a write cache absorbs them.
 //! * The overheads of read and write misses, and the completion of writes, are zero if they are
@@ -60,7 +60,7 @@ pub struct WriteMeasurements {
     pub seeks: Option<Seeks>,
 }
 
-/// Measures everything that needs reads only.
+/// Measures everything that only needs reads.
 pub fn measure(
     disk: &mut Disk<'_>,
     layout: &Layout,
@@ -78,7 +78,7 @@ pub fn measure(
     })
 }
 
-/// Measures what needs writes, on a drive with known `timing`. Destroys data in random blocks.
+/// Measures everything that needs writes, given `timing`. Destroys data in random blocks.
 pub fn measure_writes(
     disk: &mut Disk<'_>,
     layout: &Layout,
@@ -101,20 +101,20 @@ pub fn measure_writes(
 }
 
 /// Times below this count as zero.
-const LITTLE: Span = Span::from_ns(6_000);
+const NEGLIGIBLE: Span = Span::from_ns(6_000);
 
 /// Sums of several times below this may be zero.
 const NOISE: Span = Span::from_ns(20_000);
 
 struct Division {
-    /// From the end of the media transfer to the end of a read, and of a write after a read.
-    behind_media: [Span; 2],
+    /// Time from the end of the media transfer to the end of a read, and of a write after a read.
+    after_media: [Span; 2],
     read_sector: Span,
     write_sector: Span,
     reselect: [Span; 2],
     track_settle: Span,
-    /// The part of it that only absorbed writes reveal.
-    longer: Span,
+    /// The part of `track_settle` that only absorbed writes reveal.
+    absorbed_settle: Span,
 }
 
 impl Timing {
@@ -141,7 +141,7 @@ impl Timing {
             spec.mechanics.write_seek = written.seeks.as_ref().map(|seeks| {
                 // Measured after writes, relative to the lead of a write on one track.
                 let still = written.writes.leads[1].value;
-                let more = still - self.arm_behind_write(written, &division) - settle;
+                let more = still - self.lead_after_write(written, &division) - settle;
                 table(seeks, more, cylinders)
             });
         }
@@ -153,20 +153,20 @@ impl Timing {
     /// switch; it is assumed to be the same on all tracks of a cylinder.
     fn divide_switch(&self, mechanics: &mut Mechanics, division: &Division) {
         let all = mechanics.head_switch;
-        let switch = (all - division.longer).or_zero();
+        let switch = (all - division.absorbed_settle).or_zero();
         let onward = self.longest_switch(mechanics.write_settle);
         let switch = onward.map_or(switch, |longest| switch.min(longest));
         // No movement before a write may be negative.
         mechanics.head_switch = switch.max(-mechanics.write_settle).min(all);
         let settle = all - mechanics.head_switch;
         // A small excess is measurement error: skews match head switches.
-        if settle > LITTLE {
+        if settle > NEGLIGIBLE {
             mechanics.cylinder_settle = settle;
         }
     }
 
-    /// Returns the longest head switch with which transfers continue to the next track where this
-    /// was observed, given the settling time of writes; `None` if it was never observed, or only
+    /// Returns the longest head switch with which transfers can continue to the next track as
+    /// observed, given the settling time of writes; `None` if that was never observed, or only
     /// within pauses long enough for pairs.
     pub(crate) fn longest_switch(&self, write_settle: Span) -> Option<Span> {
         let written = self.written.as_ref();
@@ -181,64 +181,66 @@ impl Timing {
         let read_sector = sector.unwrap_or_default().value.or_zero();
         let Some(written) = &self.written else {
             return Division {
-                behind_media: [read_sector; 2],
+                after_media: [read_sector; 2],
                 read_sector,
                 write_sector: read_sector,
                 reselect: [Span::ZERO; 2],
                 track_settle: self.settle_by_reads().or_zero(),
-                longer: Span::ZERO,
+                absorbed_settle: Span::ZERO,
             };
         };
         let [after_read, after_write] = written.writes.later;
         let more = after_write.value - after_read.value;
-        let min = LITTLE.max(after_write.uncertainty + after_read.uncertainty);
+        let min = NEGLIGIBLE.max(after_write.uncertainty + after_read.uncertainty);
         let reselect = match more {
             more if more > min => [Span::ZERO, more],
             less if -less > min => [-less, Span::ZERO],
             _ => [Span::ZERO; 2],
         };
-        let after_read = settled(after_read, read_sector);
+        let after_read = completion_difference(after_read, read_sector);
         // The smaller completion overhead is zero: reads have their bus transfer after the media.
         let reads = reselect[0] + read_sector.max(-after_read);
         let sector = written.hits.sector.or(written.writes.wait.sector);
         let write_sector = sector.map_or(read_sector, |sector| sector.value).or_zero();
         let mut division = Division {
-            behind_media: [reads, reads + after_read],
+            after_media: [reads, reads + after_read],
             read_sector,
             write_sector,
             reselect,
             track_settle: self.track_settle(written, write_sector),
-            longer: Span::ZERO,
+            absorbed_settle: Span::ZERO,
         };
-        let landed = self.landed(written, &division).unwrap_or(Span::ZERO);
-        division.longer = (landed - division.track_settle).or_zero();
-        division.track_settle += division.longer;
+        let settle = self
+            .settle_by_hits(written, &division)
+            .unwrap_or(Span::ZERO);
+        division.absorbed_settle = (settle - division.track_settle).or_zero();
+        division.track_settle += division.absorbed_settle;
         division
     }
 
-    /// Returns the measurement of absorbed writes with the longest settling time on the same track.
+    /// Returns the lead of absorbed writes, if it reveals a longer settling time on the track.
     pub(crate) fn settle_of_hits(&self) -> Option<Estimate> {
-        let is_shown = self.division().longer > Span::ZERO;
+        let is_shown = self.division().absorbed_settle > Span::ZERO;
         let written = self.written.as_ref().filter(|_| is_shown)?;
         written.hits.lands
     }
 
     /// Returns the settling time on the current track from absorbed writes, if they reveal it.
-    fn landed(&self, written: &WriteMeasurements, division: &Division) -> Option<Span> {
+    fn settle_by_hits(&self, written: &WriteMeasurements, division: &Division) -> Option<Span> {
         let WriteMeasurements { writes, hits, .. } = written;
         let (lands, hit) = (hits.lands?, hits.after_read?);
-        let completion = division.behind_media[1] - division.reselect[0];
+        let completion = division.after_media[1] - division.reselect[0];
         let command = (hit.value - division.write_sector - completion.or_zero()).or_zero();
-        let settle = lands.value - division.behind_media[0] - command;
+        let settle = lands.value - division.after_media[0] - command;
         let data = division.write_sector + writes.wait.least_delay;
         let reads = [self.reads.after_read, writes.read_after_write];
         let leads = reads.iter().chain(&writes.leads);
-        let shortest = leads.map(|lead| lead.value).min()? - division.behind_media[0];
-        let is_shown = settle > data + LITTLE.max(lands.uncertainty);
-        (is_shown && settle <= shortest + LITTLE).then_some(settle)
+        let shortest = leads.map(|lead| lead.value).min()? - division.after_media[0];
+        let is_shown = settle > data + NEGLIGIBLE.max(lands.uncertainty);
+        (is_shown && settle <= shortest + NEGLIGIBLE).then_some(settle)
     }
 
-    /// Returns the minimum settling time with which no head switch and no seek is negative.
+    /// Returns the minimum settling time for which no head switch and no seek is negative.
     fn settle_by_reads(&self) -> Span {
         let shortest = self.seeks.points.iter().map(|point| point.mean.value).min();
         let inward = self.seeks.inward.value;
@@ -246,7 +248,7 @@ impl Timing {
         seek.max(-self.reads.head_switch.value)
     }
 
-    /// Returns the minimum settling time with which no time is negative, before reads or writes.
+    /// Returns the minimum settling time for which no time is negative, before reads or writes.
     fn track_settle(&self, written: &WriteMeasurements, write_sector: Span) -> Span {
         let switch = self.reads.head_switch.value;
         let Writes { leads, seeking, .. } = &written.writes;
@@ -257,18 +259,18 @@ impl Timing {
         let mut min = self.settle_by_reads();
         // The transfer of a write starts with its command, and the media wait for it.
         let data = write_sector + written.writes.wait.least_delay;
-        if with_settle + data < -NOISE && switch > LITTLE {
+        if with_settle + data < -NOISE && switch > NEGLIGIBLE {
             min = min.max(data - with_settle);
         }
-        if min > LITTLE { min } else { Span::ZERO }
+        if min > NEGLIGIBLE { min } else { Span::ZERO }
     }
 
     fn describe_reads(&self, overheads: &mut Overheads, division: &Division) {
-        let behind = division.behind_media[0];
+        let after_media = division.after_media[0];
         let lead = self.reads.after_read;
-        let miss = certain(lead.value - behind - division.track_settle, lead);
+        let miss = command_time(lead.value - after_media - division.track_settle, lead);
         overheads.read_completion =
-            (behind - division.read_sector - division.reselect[0]).or_zero();
+            (after_media - division.read_sector - division.reselect[0]).or_zero();
         overheads.read_miss_after_read = miss;
         if let Some(hit) = self.read_hits.after_read {
             overheads.read_hit_after_read = self.hit(hit.value, overheads, division);
@@ -289,13 +291,13 @@ impl Timing {
         division: &Division,
     ) {
         let WriteMeasurements { writes, hits, .. } = written;
-        let behind = division.behind_media;
+        let after_media = division.after_media;
         overheads.first_reselect = division.reselect[0];
         overheads.other_reselect = division.reselect[1];
-        overheads.write_completion = (behind[1] - division.reselect[0]).or_zero();
+        overheads.write_completion = (after_media[1] - division.reselect[0]).or_zero();
         let lead = writes.read_after_write;
         overheads.read_miss_after_write =
-            certain(lead.value - behind[0] - division.track_settle, lead);
+            command_time(lead.value - after_media[0] - division.track_settle, lead);
         if let Some(hit) = hits.read_after_write {
             overheads.read_hit_after_write = self.hit(hit.value, overheads, division);
         }
@@ -307,18 +309,18 @@ impl Timing {
             sequential: None,
         };
         let [after_read, after_write] = self.commands(written, division);
-        overheads.write_miss_after_read = certain(after_read, writes.leads[0]);
-        overheads.write_miss_after_write = certain(after_write, writes.leads[1]);
+        overheads.write_miss_after_read = command_time(after_read, writes.leads[0]);
+        overheads.write_miss_after_write = command_time(after_write, writes.leads[1]);
         overheads.extra_write_disconnect = None;
-        let extra = self.data_later(written);
+        let extra = self.data_delay(written);
         if extra != Span::ZERO || division.reselect != [Span::ZERO; 2] {
             let in_sequence = writes.in_sequence.value - writes.leads[1].value;
             overheads.write_miss_after_write =
-                certain(after_write + in_sequence, writes.in_sequence);
+                command_time(after_write + in_sequence, writes.in_sequence);
             overheads.extra_write_disconnect = Some(ExtraWriteDisconnect {
                 command: (after_write - extra.or_zero() - division.reselect[0]).or_zero(),
                 duration: if extra > Span::ZERO {
-                    extra + self.settles_later(written, division)
+                    extra + self.extra_settle(written, division)
                 } else {
                     Span::ZERO
                 },
@@ -326,9 +328,9 @@ impl Timing {
                 ..ExtraWriteDisconnect::default()
             });
         }
-        let taken = division.write_sector + overheads.write_completion;
+        let transfer = division.write_sector + overheads.write_completion;
         let hit = |service: Option<Estimate>, miss: Span| {
-            service.map_or(miss, |service| (service.value - taken).or_zero())
+            service.map_or(miss, |service| (service.value - transfer).or_zero())
         };
         overheads.write_hit_after_read = hit(hits.after_read, overheads.write_miss_after_read);
         overheads.write_hit_after_write = hit(hits.after_write, overheads.write_miss_after_write);
@@ -336,34 +338,34 @@ impl Timing {
         overheads.write_hit_zone = hits.other_zone;
     }
 
-    /// Returns command overheads of writes after a read and a write, as their data require.
+    /// Returns command overheads of writes after a read and a write if the media wait for data.
     fn commands(&self, written: &WriteMeasurements, division: &Division) -> [Span; 2] {
         let data = division.write_sector + written.writes.wait.least_delay;
-        let before_media = data + self.settles_later(written, division);
-        let command = |lead: Estimate| lead.value - division.behind_media[0] - before_media;
+        let before_media = data + self.extra_settle(written, division);
+        let command = |lead: Estimate| lead.value - division.after_media[0] - before_media;
         written.writes.leads.map(command)
     }
 
-    /// Returns by how much settling on the current track takes longer than a write's data.
-    fn settles_later(&self, written: &WriteMeasurements, division: &Division) -> Span {
+    /// Returns how much longer settling on the current track takes than a write's data.
+    fn extra_settle(&self, written: &WriteMeasurements, division: &Division) -> Span {
         let data = division.write_sector + written.writes.wait.least_delay;
         (division.track_settle - data).or_zero()
     }
 
     /// Returns the extra delay of data relative to the arm after a write, compared with a read.
-    fn data_later(&self, written: &WriteMeasurements) -> Span {
+    fn data_delay(&self, written: &WriteMeasurements) -> Span {
         let Writes { leads, seeking, .. } = &written.writes;
         let waits = [0, 1].map(|k| leads[k].value - seeking[k].value);
         let later = waits[1] - waits[0];
         let all = leads.iter().chain(seeking);
-        let uncertain = all.fold(Span::ZERO, |sum, lead| sum + lead.uncertainty);
-        unless_within(LITTLE.max(uncertain), later)
+        let uncertainty = all.fold(Span::ZERO, |sum, lead| sum + lead.uncertainty);
+        zero_if_within(NEGLIGIBLE.max(uncertainty), later)
     }
 
     /// Returns the lead of a write after a write without a movement of the arm.
-    fn arm_behind_write(&self, written: &WriteMeasurements, division: &Division) -> Span {
-        let data = self.commands(written, division)[1] + division.behind_media[0];
-        data - self.data_later(written)
+    fn lead_after_write(&self, written: &WriteMeasurements, division: &Division) -> Span {
+        let data = self.commands(written, division)[1] + division.after_media[0];
+        data - self.data_delay(written)
     }
 
     /// Returns the settling time of writes: after a seek or, if seeks before writes have a curve of
@@ -375,29 +377,29 @@ impl Timing {
         let has_own_curve = written.seeks.is_some();
         let scatters = writes.seeking[0].uncertainty > NOISE;
         if has_own_curve || scatters && !waits_for_data {
-            let arm = self.arm_behind_write(written, division);
+            let arm = self.lead_after_write(written, division);
             let settle = writes.other_track.value - arm - self.head_switch(division);
             // If the switch ends before the data arrive, it may also settle.
             let max = if waits_for_data { Span::ZERO } else { settle };
-            return none_if_little(settle.min(max));
+            return zero_if_negligible(settle.min(max));
         }
-        let arm = self.commands(written, division)[0] + division.behind_media[0];
-        none_if_little(writes.seeking[0].value - arm - division.track_settle)
+        let arm = self.commands(written, division)[0] + division.after_media[0];
+        zero_if_negligible(writes.seeking[0].value - arm - division.track_settle)
     }
 
     fn head_switch(&self, division: &Division) -> Span {
-        none_if_little(self.reads.head_switch.value + division.track_settle).or_zero()
+        zero_if_negligible(self.reads.head_switch.value + division.track_settle).or_zero()
     }
 }
 
-/// Returns by how much writes end later than reads; no overhead if the uncertainty permits.
-fn settled(later: Estimate, read_sector: Span) -> Span {
-    unless_within(later.uncertainty, later.value + read_sector) - read_sector
+/// Returns how much later writes end than reads; an overhead within the uncertainty is zero.
+fn completion_difference(later: Estimate, read_sector: Span) -> Span {
+    zero_if_within(later.uncertainty, later.value + read_sector) - read_sector
 }
 
-/// Returns the remainder of a lead for the command; zero if the uncertainty permits.
-fn certain(left: Span, lead: Estimate) -> Span {
-    unless_within(lead.uncertainty, left).or_zero()
+/// Returns the rest of a lead, for the command; zero if it is within the uncertainty.
+fn command_time(left: Span, lead: Estimate) -> Span {
+    zero_if_within(lead.uncertainty, left).or_zero()
 }
 
 /// Returns the curve with `more` added, extrapolated to the last cylinder.
@@ -416,8 +418,8 @@ fn table(seeks: &Seeks, more: Span, cylinders: u32) -> SeekCurve {
     SeekCurve::Table(points)
 }
 
-fn none_if_little(time: Span) -> Span {
-    if time.max(-time) < LITTLE {
+fn zero_if_negligible(time: Span) -> Span {
+    if time.max(-time) < NEGLIGIBLE {
         Span::ZERO
     } else {
         time
@@ -425,7 +427,7 @@ fn none_if_little(time: Span) -> Span {
 }
 
 /// Returns a time of either sign, or zero if it is no longer than `max`.
-fn unless_within(max: Span, time: Span) -> Span {
+fn zero_if_within(max: Span, time: Span) -> Span {
     if time.max(-time) <= max {
         Span::ZERO
     } else {
@@ -439,7 +441,7 @@ mod tests {
 
     /// At 0.1 ms noise, the 95 % interval for 224 writes is 0.2 ms / sqrt(224) = 0.0134 ms.
     #[test]
-    fn completions_that_may_be_none_are_none() {
+    fn completion_overheads_within_the_uncertainty_are_zero() {
         let later = |us: f64| Estimate {
             value: Span::from_us(us),
             uncertainty: Span::from_us(13.4),
@@ -457,7 +459,7 @@ mod tests {
             (4.0, Span::from_us(5.0), -5.0),
         ];
         for (was, bus, expected) in cases {
-            let found = settled(later(was), bus);
+            let found = completion_difference(later(was), bus);
             assert_eq!(found, Span::from_us(expected), "{was} us");
         }
     }

@@ -30,7 +30,7 @@ impl Track {
     pub fn starting_at(layout: &Layout, first: Lbn) -> Self {
         let at = layout.extent(first);
         let is_here = |extent: &Extent| (extent.cylinder, extent.head) == (at.cylinder, at.head);
-        Self::from(layout, first, is_here).expect("a block of its own")
+        Self::from(layout, first, is_here).expect("the first block is on its own track")
     }
 
     /// Collects the extents on a track from block `found` on.
@@ -103,28 +103,28 @@ impl Track {
     }
 }
 
-/// Maximum distance of equivalent cylinders, where the disk has room on both sides.
-const AROUND: u32 = 30;
+/// Maximum distance of equivalent cylinders if the disk has room on both sides.
+const MAX_DISTANCE: u32 = 30;
 /// Minimum number of cylinders between two successive visits.
-const APART: usize = 7;
+const MIN_STRIDE: usize = 7;
 
 /// Visits equivalent nearby cylinders in turn, so that commands do not hit buffered blocks.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct EquivalentCylinders {
     /// The equivalent cylinders of each cylinder.
-    around: BTreeMap<u32, Vec<u32>>,
+    by_cylinder: BTreeMap<u32, Vec<u32>>,
     visits: usize,
 }
 
 impl EquivalentCylinders {
     pub fn next(&mut self, layout: &Layout, place: &Track) -> Track {
-        let known = self.around.entry(place.cylinder());
-        let cylinders = known.or_insert_with(|| around(layout, place));
+        let known = self.by_cylinder.entry(place.cylinder());
+        let cylinders = known.or_insert_with(|| equivalent_cylinders(layout, place));
         self.visits += 1;
         let all = cylinders.len();
-        let apart = (APART..APART + all).find(|apart| are_coprime(*apart, all));
+        let stride = (MIN_STRIDE..MIN_STRIDE + all).find(|stride| are_coprime(*stride, all));
         // One of these strides is coprime to the number of cylinders.
-        let next = apart.map(|apart| cylinders[self.visits * apart % all]);
+        let next = stride.map(|stride| cylinders[self.visits * stride % all]);
         let track = next.and_then(|cylinder| Track::first_in_cylinder(layout, cylinder));
         track.unwrap_or_else(|| place.clone())
     }
@@ -139,10 +139,10 @@ fn are_coprime(a: usize, b: usize) -> bool {
 }
 
 /// Returns the cylinders near `place` whose first track has the same number of sectors.
-fn around(layout: &Layout, place: &Track) -> Vec<u32> {
-    let width = 2 * AROUND + 1;
+fn equivalent_cylinders(layout: &Layout, place: &Track) -> Vec<u32> {
+    let width = 2 * MAX_DISTANCE + 1;
     let last = layout.cylinders().saturating_sub(width);
-    let first = place.cylinder().saturating_sub(AROUND).min(last);
+    let first = place.cylinder().saturating_sub(MAX_DISTANCE).min(last);
     let is_equivalent = |cylinder: &u32| {
         let track = Track::first_in_cylinder(layout, *cylinder);
         track.is_some_and(|track| track.sectors() == place.sectors())
@@ -159,32 +159,32 @@ pub(crate) fn next_track(layout: &Layout, mut at: Lbn) -> Option<Lbn> {
     let (here, mut next) = track(at);
     while next < Lbn(layout.sectors().0) {
         at = next;
-        let (there, behind) = track(at);
+        let (there, after) = track(at);
         if there != here {
             return Some(at);
         }
-        next = behind;
+        next = after;
     }
     None
 }
 
 /// Position of the head when read-ahead after the first block of a cylinder has ended.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Rests {
-    /// This many blocks further, on tracks of this many sectors.
+pub(crate) enum ReadAheadEnd {
+    /// This many blocks farther on, for tracks of this many sectors.
     Blocks([(u64, SectorCount); 3]),
     /// On the last of this many tracks.
     Tracks(u32),
 }
 
-impl Rests {
+impl ReadAheadEnd {
     /// Returns the track of the head after a read of the first block of `from`.
     pub fn track(&self, layout: &Layout, from: &Track) -> Option<Track> {
         let last = Lbn(layout.sectors().0 - 1);
         let end = match self {
             Self::Blocks(zones) => {
-                let apart = |(sectors, _): &&(u64, SectorCount)| sectors.abs_diff(from.sectors());
-                let (_, ahead) = zones.iter().min_by_key(apart)?;
+                let gap = |(sectors, _): &&(u64, SectorCount)| sectors.abs_diff(from.sectors());
+                let (_, ahead) = zones.iter().min_by_key(gap)?;
                 from.first() + *ahead
             }
             Self::Tracks(count) => {
@@ -211,7 +211,7 @@ mod tests {
 
     /// No cylinder is visited twice before all have been, even in a small zone.
     #[test]
-    fn no_cylinder_is_soon_visited_again() {
+    fn no_cylinder_is_revisited_too_soon() {
         let zone = |first: u32, end: u32, sectors| Zone {
             first_cylinder: first,
             end_cylinder: end,

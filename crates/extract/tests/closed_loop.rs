@@ -1,4 +1,4 @@
-//! Measures a drive from nothing: its layout, and its timing on that layout. The resulting
+//! Measures a drive from scratch: its layout, and its timing on that layout. The resulting
 //! specification, written and parsed again, is compared with the one that the drive was made from.
 
 use diskarm_core::geometry::Layout;
@@ -38,11 +38,11 @@ fn catalogued(name: &str) -> Spec {
 }
 
 /// Returns the specification derived from commands, and their cost.
-fn extracted(given: &Spec, seed: u64) -> Result<(Spec, Cost), Error> {
+fn extract(given: &Spec, seed: u64) -> Result<(Spec, Cost), Error> {
     let mut drive = SimulatedDrive::new(given, HOST, seed).unwrap();
     let mut disk = Disk::new(&mut drive)?;
     let geometry = translate::measure(&mut disk, &[])?.geometry;
-    let layout = Layout::new(&geometry).expect("what is found is a layout");
+    let layout = Layout::new(&geometry).expect("the found geometry is consistent");
     let mut timing = timing::measure(&mut disk, &layout, Effort::Normal, seed)?;
     let written = timing::measure_writes(&mut disk, &layout, &timing, Effort::Normal, seed)?;
     timing.written = Some(written);
@@ -64,7 +64,7 @@ fn extracted(given: &Spec, seed: u64) -> Result<(Spec, Cost), Error> {
 fn the_extracted_specification_equals_the_given_one() {
     for name in DRIVES {
         let given = catalogued(name);
-        let (found, cost) = extracted(&given, 5).unwrap_or_else(|error| panic!("{name}: {error}"));
+        let (found, cost) = extract(&given, 5).unwrap_or_else(|error| panic!("{name}: {error}"));
         let text = diskarm_drives::text::specification(&found, &|_| None);
         let read = spec::parse(&text, name).unwrap_or_else(|error| panic!("{error}\n{text}"));
         assert_eq!(read, found, "{name}");
@@ -74,11 +74,11 @@ fn the_extracted_specification_equals_the_given_one() {
         assert_eq!(compared.layout.other_track, SectorCount(0), "{name}");
         assert_eq!(compared.layout.blocks, given.geometry.sectors, "{name}");
         let (distance, [first, second]) = compared.reads.largest;
-        let apart = (second - first).as_ms().abs();
+        let difference = (second - first).as_ms().abs();
         let bound = f64::max(0.02, first.as_ms() / 100.0);
         assert!(
-            apart <= bound,
-            "{name}: {apart} ms over {distance} cylinders"
+            difference <= bound,
+            "{name}: {difference} ms over {distance} cylinders"
         );
         let period = read.mechanics.period_ns - given.mechanics.period_ns;
         assert!(period.abs() < 6.0, "{name}: {period} ns");
@@ -87,9 +87,9 @@ fn the_extracted_specification_equals_the_given_one() {
     }
 }
 
-struct Patient;
+struct IgnoreProgress;
 
-impl Observer for Patient {
+impl Observer for IgnoreProgress {
     fn progressed(&mut self, _: &Progress) {}
 
     fn save(&mut self, _: &Checkpoint) -> Result<(), String> {
@@ -109,12 +109,12 @@ fn describe(given: &Spec, seed: u64) -> MeasuredDrive {
     };
     let identity = suite::identity(&mut connect).unwrap();
     let mut checkpoint = Checkpoint::new(&given.name, identity, options);
-    suite::run(&mut connect, &mut checkpoint, &mut Patient).unwrap();
+    suite::run(&mut connect, &mut checkpoint, &mut IgnoreProgress).unwrap();
     MeasuredDrive::new(&checkpoint, "found").unwrap()
 }
 
 /// Two drives, and the facts of their buffers that remain undetermined.
-const DETERMINED: [(&str, &[&str]); 2] = [
+const UNDETERMINED: [(&str, &[&str]); 2] = [
     (
         "hp-c3323a",
         &[
@@ -140,10 +140,10 @@ const DETERMINED: [(&str, &[&str]); 2] = [
 ];
 
 /// Runs the whole suite on two drives with different buffers and sparing: every block is at its
-/// location, sums of overheads are within 0.02 ms, and every fact of the buffer is right or open.
+/// location, sums of overheads are within 0.02 ms, and no fact found about the buffer is wrong.
 #[test]
 fn the_suite_describes_two_drives() {
-    for (name, open) in DETERMINED {
+    for (name, open) in UNDETERMINED {
         let given = catalogued(name);
         let described = describe(&given, 1);
         let found = &described.spec;
@@ -176,7 +176,7 @@ fn the_suite_describes_two_drives() {
     }
 }
 
-/// Compares values; shares need only agree to a few per cent.
+/// Compares values; fractions need only agree to within a few per cent.
 fn agree(a: Option<&Value>, b: Option<&Value>) -> bool {
     match (a, b) {
         (Some(Value::Number(a)), Some(Value::Number(b))) => (a - b).abs() <= 0.05,

@@ -22,7 +22,7 @@ fn a_specification_equals_itself() {
 }
 
 #[test]
-fn changed_values_are_named() {
+fn changed_values_are_listed() {
     let spec = catalogued("hp-c2247");
     let mut other = spec.clone();
     other.overheads.read_completion += Span::from_us(1.0);
@@ -33,7 +33,7 @@ fn changed_values_are_named() {
 }
 
 #[test]
-fn a_wider_skew_turns_all_later_tracks_of_its_zone() {
+fn a_wider_skew_rotates_all_later_tracks_of_its_zone() {
     let spec = catalogued("hp-c2247");
     let mut other = spec.clone();
     let zone = &mut other.geometry.zones[0];
@@ -87,7 +87,7 @@ fn seek_curves_are_compared_at_every_distance() {
     let spec = catalogued("hp-c2247");
     let mut other = spec.clone();
     let SeekCurve::TwoPieceAndTable(_, first) = &mut other.mechanics.seek else {
-        panic!("another form")
+        panic!("the seek curve has another form")
     };
     first[4] += Span::from_us(25.0);
     let reads = Comparison::new(&spec, &other).unwrap().reads;

@@ -15,7 +15,7 @@ const PROMPT: HostDelay = HostDelay {
 };
 
 #[test]
-fn places_are_those_of_the_layout() {
+fn reported_locations_match_the_layout() {
     let spec = catalogued("hp-c2247");
     let layout = Layout::new(&spec.geometry).unwrap();
     let mut drive = SimulatedDrive::new(&spec, PROMPT, 1).unwrap();
@@ -32,21 +32,24 @@ fn places_are_those_of_the_layout() {
 }
 
 #[test]
-fn a_block_read_again_from_the_media_takes_whole_revolutions() {
+fn rereads_from_the_media_take_whole_revolutions() {
     let spec = catalogued("hp-c2247");
     let mut drive = SimulatedDrive::new(&spec, PROMPT, 1).unwrap();
     let mut disk = Disk::new(&mut drive).unwrap();
     let mut last = disk.read_media(Lbn(1000), 1).unwrap();
     for _ in 0..5 {
         let next = disk.read_media(Lbn(1000), 1).unwrap();
-        let apart = (next.ended - last.ended).as_ns() as f64;
-        assert!((apart - spec.mechanics.period_ns).abs() < 2.0, "{apart} ns");
+        let interval = (next.ended - last.ended).as_ns() as f64;
+        assert!(
+            (interval - spec.mechanics.period_ns).abs() < 2.0,
+            "{interval} ns"
+        );
         last = next;
     }
 }
 
 #[test]
-fn a_delay_of_the_host_is_between_its_bounds() {
+fn host_delays_are_within_their_bounds() {
     let host = HostDelay {
         min: Span::from_us(50.0),
         max: Span::from_us(150.0),

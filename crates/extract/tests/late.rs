@@ -61,9 +61,9 @@ impl Transport for Late {
     }
 }
 
-struct Patient;
+struct IgnoreProgress;
 
-impl Observer for Patient {
+impl Observer for IgnoreProgress {
     fn progressed(&mut self, _: &Progress) {}
 
     fn save(&mut self, _: &Checkpoint) -> Result<(), String> {
@@ -72,11 +72,11 @@ impl Observer for Patient {
 }
 
 fn measure(given: &Spec, seed: u64) -> Checkpoint {
-    let mut connect = |of: u64| -> Result<Box<dyn Transport>, TransportError> {
-        let of = of ^ seed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let mut connect = |connection_seed: u64| -> Result<Box<dyn Transport>, TransportError> {
+        let connection_seed = connection_seed ^ seed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
         Ok(Box::new(Late {
-            drive: SimulatedDrive::new(given, HOST, of).unwrap(),
-            generator: Pcg64Mcg::seed_from_u64(of + 1),
+            drive: SimulatedDrive::new(given, HOST, connection_seed).unwrap(),
+            generator: Pcg64Mcg::seed_from_u64(connection_seed + 1),
         }))
     };
     let options = Options {
@@ -86,7 +86,7 @@ fn measure(given: &Spec, seed: u64) -> Checkpoint {
     };
     let identity = suite::identity(&mut connect).unwrap();
     let mut checkpoint = Checkpoint::new("late", identity, options);
-    suite::run(&mut connect, &mut checkpoint, &mut Patient).unwrap();
+    suite::run(&mut connect, &mut checkpoint, &mut IgnoreProgress).unwrap();
     checkpoint
 }
 
@@ -98,8 +98,8 @@ fn a_late_host_finds_a_complete_specification() {
     for seed in 1..=4 {
         let checkpoint = measure(&given, seed);
         for record in &checkpoint.records {
-            let is_over = !matches!(record.outcome, Outcome::Failed(_));
-            assert!(is_over, "seed {seed}: {record:?}");
+            let has_not_failed = !matches!(record.outcome, Outcome::Failed(_));
+            assert!(has_not_failed, "seed {seed}: {record:?}");
         }
         assert!(checkpoint.cost().time < Span::from_s(90.0), "seed {seed}");
         assert_eq!(checkpoint.findings.idle.unwrap().rest, Span::ZERO);
@@ -109,14 +109,14 @@ fn a_late_host_finds_a_complete_specification() {
         assert!(compared.reads.mean < Span::from_ms(0.05), "seed {seed}");
         let times = SeekTimes::new(&given.mechanics, given.geometry.cylinders);
         let seeks = checkpoint.findings.seeks.as_ref().unwrap();
-        // They are measured against pairs on one track, which are off by the same for all.
+        // Seeks are measured relative to pairs on one track, whose error is common to all of them.
         let still = Span::from_ms(0.03);
-        let is_off = |point: &&SeekPoint| {
-            let off = point.mean.value - times.min(point.distance);
-            off.max(-off) > point.mean.uncertainty + still
+        let is_wrong = |point: &&SeekPoint| {
+            let wrong = point.mean.value - times.min(point.distance);
+            wrong.max(-wrong) > point.mean.uncertainty + still
         };
-        let off = seeks.points.iter().filter(is_off).count();
-        assert!(off <= seeks.points.len() / 10, "seed {seed}: {off}");
+        let wrong = seeks.points.iter().filter(is_wrong).count();
+        assert!(wrong <= seeks.points.len() / 10, "seed {seed}: {wrong}");
         for value in &found.values {
             let is_measured = matches!(value.provenance, Provenance::Measured { .. });
             let is_of_buffer = value.key.starts_with("buffer.");

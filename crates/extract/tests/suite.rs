@@ -103,7 +103,7 @@ fn an_interrupted_run_has_the_same_results() {
 /// results for the head switch and the settling time are bounds, which hold and are called bounds.
 /// If transfers need as long as requests, the head switch is measured.
 #[test]
-fn bounds_of_a_head_switch_are_not_called_measured() {
+fn bounds_of_a_head_switch_are_reported_as_bounds() {
     let last = MEASUREMENTS
         .iter()
         .position(|one| one.name == "write-seeks");
@@ -117,14 +117,14 @@ fn bounds_of_a_head_switch_are_not_called_measured() {
         let connect = &mut |seed| connected(&given, seed);
         suite::run(connect, &mut checkpoint, &mut mechanics).unwrap_err();
         let found = MeasuredDrive::new(&checkpoint, "found").unwrap();
-        let how = |key| {
+        let provenance = |key| {
             let mut values = found.values.iter();
             values
                 .find(|value| value.key == key)
                 .map(|value| value.provenance.clone())
         };
-        let switch = how("mechanics.head_switch").unwrap();
-        let settle = how("mechanics.cylinder_settle");
+        let switch = provenance("mechanics.head_switch").unwrap();
+        let settle = provenance("mechanics.cylinder_settle");
         if !is_bound {
             assert!(matches!(switch, Provenance::Measured { .. }), "{switch}");
             assert_eq!(settle, None);
@@ -134,10 +134,10 @@ fn bounds_of_a_head_switch_are_not_called_measured() {
         assert!(matches!(&switch, Provenance::Assumed(what) if what.contains("may be shorter")));
         assert!(matches!(&settle, Provenance::Assumed(what) if what.contains("lower bound")));
         let [was, is] = [&given, &found.spec].map(|spec| &spec.mechanics);
-        let little = Span::from_us(20.0);
-        assert!(was.head_switch <= is.head_switch + little, "{switch}");
+        let margin = Span::from_us(20.0);
+        assert!(was.head_switch <= is.head_switch + margin, "{switch}");
         assert!(
-            was.cylinder_settle + little >= is.cylinder_settle,
+            was.cylinder_settle + margin >= is.cylinder_settle,
             "{settle}"
         );
     }
@@ -405,7 +405,7 @@ fn the_time_left_is_right_within_a_factor_of_three() {
     }
 }
 
-/// A drive that shows only its first blocks, as a target may do. Measurements that are impossible
+/// A drive that exposes only its first blocks, as a target may do. Measurements that are impossible
 /// on so few blocks report it.
 #[test]
 fn small_disks_are_measured_where_possible() {

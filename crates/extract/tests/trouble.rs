@@ -37,10 +37,10 @@ struct Troubled {
     drive: SimulatedDrive,
     /// Number of commands before the trouble begins.
     good: u64,
-    /// The status and sense data of the following commands; the last one repeats if `for_ever`.
+    /// The status and sense data of the following commands; the last one repeats if `repeats`.
     trouble: VecDeque<(u8, Vec<u8>)>,
-    for_ever: bool,
-    /// True if failing commands are executed nevertheless.
+    repeats: bool,
+    /// True if failing commands are executed anyway.
     executes: bool,
 }
 
@@ -50,7 +50,7 @@ impl Troubled {
             drive: drive(),
             good,
             trouble: trouble.iter().cloned().collect(),
-            for_ever: false,
+            repeats: false,
             executes: false,
         }
     }
@@ -63,10 +63,10 @@ impl Transport for Troubled {
             return self.drive.execute(command, data);
         }
         let trouble = match self.trouble.len() {
-            1 if self.for_ever => self.trouble.front().cloned(),
+            1 if self.repeats => self.trouble.front().cloned(),
             _ => self.trouble.pop_front(),
         };
-        let (status, sense) = trouble.expect("some are left");
+        let (status, sense) = trouble.expect("the trouble has not ended");
         let at = self.drive.now();
         let mut reply = Reply {
             status,
@@ -115,7 +115,7 @@ fn commands_to_a_busy_drive_are_repeated() {
 #[test]
 fn repeating_ends_if_a_drive_stays_busy() {
     let mut troubled = Troubled::new(1, &[(BUSY, Vec::new())]);
-    troubled.for_ever = true;
+    troubled.repeats = true;
     let (result, cost) = read(&mut troubled);
     let error = result.unwrap_err().to_string();
     assert_eq!(error, "READ(10) ended with BUSY");
@@ -123,7 +123,7 @@ fn repeating_ends_if_a_drive_stays_busy() {
 }
 
 #[test]
-fn attention_to_a_reset_is_not_the_command_s_result() {
+fn a_reset_attention_is_not_the_result_of_a_command() {
     let reset = (
         CHECK_CONDITION,
         sense(Key::UnitAttention, Code::POWER_ON_OR_RESET),
@@ -223,7 +223,7 @@ impl Transport for Lying {
 /// If commands end too early, all after the same time, or at random times, no layout is found, and
 /// measurements report it after a few thousand commands.
 #[test]
-fn false_command_times_show_no_layout() {
+fn false_command_times_yield_no_layout() {
     let services: [fn(u64) -> Span; 3] = [
         |_| Span::ZERO,
         |_| Span::from_ms(5.0),

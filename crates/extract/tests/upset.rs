@@ -74,14 +74,14 @@ impl Disturbed {
         }
     }
 
-    fn late(&mut self) -> Span {
+    fn delay(&mut self) -> Span {
         let now = self.drive.now();
-        let mut late = Span::ZERO;
+        let mut delay = Span::ZERO;
         if let Some((every, lasts)) = self.upset.recalibrates
             && now >= self.due
         {
             self.due = now + every;
-            late = lasts;
+            delay = lasts;
         }
         if let Some((idle, longer)) = self.upset.cold {
             if now - self.ended >= idle {
@@ -89,20 +89,20 @@ impl Disturbed {
             }
             if self.cold > 0 {
                 self.cold -= 1;
-                late += longer;
+                delay += longer;
             }
         }
-        late
+        delay
     }
 }
 
 impl Transport for Disturbed {
     fn execute(&mut self, command: &[u8], data: Data<'_>) -> Result<Reply, TransportError> {
-        let late = self.late();
+        let delay = self.delay();
         // The drive has received the command, and is idle for a while.
-        self.drive.sleep(late);
+        self.drive.sleep(delay);
         let mut reply = self.drive.execute(command, data)?;
-        reply.sent = reply.sent.shifted(-late);
+        reply.sent = reply.sent.shifted(-delay);
         self.ended = reply.ended;
         Ok(reply)
     }
@@ -116,8 +116,8 @@ impl Transport for Disturbed {
     }
 }
 
-/// The first block that differs between two layouts, up to a common rotation, the numbers of
-/// cylinders, and the order of heads.
+/// Returns the first block that differs between two layouts, up to a common rotation, the numbers
+/// of cylinders, and the order of heads.
 fn difference(found: &Layout, truth: &Layout) -> Option<Lbn> {
     let zero = truth.extent(Lbn(0)).start - found.extent(Lbn(0)).start;
     let mut at = Lbn(0);
@@ -161,7 +161,7 @@ fn disturbances_do_not_affect_layouts() {
     }
 }
 
-/// Seek times by MTBRC and by SEEK are right to 1 % or 0.02 ms at the measured distances.
+/// Seek times by MTBRC and by SEEK are right to within 1 % or 0.02 ms at the measured distances.
 #[test]
 fn disturbances_do_not_affect_seeks() {
     for name in DRIVES {
@@ -284,8 +284,8 @@ struct Noisy {
 impl Transport for Noisy {
     fn execute(&mut self, command: &[u8], data: Data<'_>) -> Result<Reply, TransportError> {
         let mut reply = self.drive.execute(command, data)?;
-        let late = (self.generator.next_u64() % 346_000) as i64 - 173_000;
-        reply.ended = reply.ended.shifted(Span::from_ns(late)).max(reply.sent);
+        let delay = (self.generator.next_u64() % 346_000) as i64 - 173_000;
+        reply.ended = reply.ended.shifted(Span::from_ns(delay)).max(reply.sent);
         Ok(reply)
     }
 

@@ -107,8 +107,7 @@ impl Figure {
         self.draw(Layout::Wide, true)
     }
 
-    /// Draws the figure without interactivity: unmarked points have no values, but it looks the
-    /// same.
+    /// Draws the figure without interactivity. It looks the same, but only marks have values.
     pub fn still_svg(&self) -> String {
         self.draw(Layout::Wide, false)
     }
@@ -500,7 +499,7 @@ mod tests {
         // A triangle whose tip is outside: its base, and two corners on the upper edge.
         let clipped = clip_polygon(vec![(0.0, 0.0), (1.0, 0.0), (0.5, 2.0)]);
         let mut sorted = clipped.clone();
-        sorted.sort_by(|a, b| a.partial_cmp(b).expect("numbers"));
+        sorted.sort_by(|a, b| a.partial_cmp(b).expect("no NaN"));
         assert_eq!(sorted, [(0.0, 0.0), (0.25, 1.0), (0.75, 1.0), (1.0, 0.0)]);
         assert!(clip_polygon(vec![(0.0, 2.0), (1.0, 2.0), (0.5, 3.0)]).is_empty());
     }

@@ -232,8 +232,8 @@ fn fit_axis(create: impl Fn(usize) -> Ruler, length: f64) -> Ruler {
             room >= widths[0] + widths[1] + 12.0
         })
     };
-    let found = (2..=MAX_X_TICKS).rev().map(&create).find(are_separate);
-    found.unwrap_or_else(|| create(2))
+    let fitting = (2..=MAX_X_TICKS).rev().map(&create).find(are_separate);
+    fitting.unwrap_or_else(|| create(2))
 }
 
 pub fn fill_rectangle(plot: &Plot, corners: [(f64, f64); 2], colour: impl Color) -> DrawResult {
@@ -278,8 +278,8 @@ impl Legend {
         if self.entries.is_empty() {
             return 0.0;
         }
-        let texts = self.entries.iter().flat_map(|entry| &entry.lines);
-        SAMPLE + KEY_GAP + widest(texts.map(String::as_str), TEXT)
+        let lines = self.entries.iter().flat_map(|entry| &entry.lines);
+        SAMPLE + KEY_GAP + widest(lines.map(String::as_str), TEXT)
     }
 
     pub fn height(&self) -> f64 {

@@ -33,7 +33,7 @@ pub struct MapAxis {
 impl MapAxis {
     fn ends(&self) -> [f64; 2] {
         let ends = self.edges.first().zip(self.edges.last());
-        let (from, to) = ends.expect("a side has edges");
+        let (from, to) = ends.expect("an axis has edges");
         [*from, *to]
     }
 

@@ -158,8 +158,8 @@ pub fn dark_style(selector: &str) -> String {
     let lines = COLOURS.into_iter().zip(DARK_COLOURS).map(both);
     let fainter = |(light, dark)| (faint(light, WHITE), faint(dark, DARK_PAPER));
     let references = lines.clone().map(fainter);
-    let all = lines.chain(references).chain(DARK_OTHERS);
-    let rules = all.flat_map(|(light, dark)| {
+    let colours = lines.chain(references).chain(DARK_OTHERS);
+    let rules = colours.flat_map(|(light, dark)| {
         let [light, dark] =
             [light, dark].map(|RGBColor(r, g, b)| format!("#{r:02X}{g:02X}{b:02X}"));
         ["fill", "stroke"]
@@ -203,7 +203,7 @@ const ENLARGEMENT: f64 = 0.3;
 const MAX_HIDING_MARKS: usize = 4;
 
 /// Half the width and the height of an arrowhead with its margin, and the radius of a mark.
-const HEAD: (f64, f64) = (4.5, 8.0);
+const ARROWHEAD: (f64, f64) = (4.5, 8.0);
 const MARK: f64 = 5.0;
 
 /// Candidate shifts of an arrowhead, to the right and upwards, in order of preference.
@@ -242,19 +242,20 @@ pub fn shifts(
     let mut shifts = Vec::new();
     for arrow in arrows {
         let head = |shift: (f64, f64)| {
-            let middle = arrow.y + TIP + HEAD.1 / 2.0;
+            let middle = arrow.y + TIP + ARROWHEAD.1 / 2.0;
             (arrow.x + shift.0, middle - shift.1)
         };
         let is_free = |shift: &&(f64, f64)| {
             let (x, y) = head(**shift);
             let is_apart = |other: (f64, f64), room: f64| {
-                (other.0 - x).abs() >= HEAD.0 + room || (other.1 - y).abs() >= HEAD.1 / 2.0 + room
+                (other.0 - x).abs() >= ARROWHEAD.0 + room
+                    || (other.1 - y).abs() >= ARROWHEAD.1 / 2.0 + room
             };
             let mut others = marks.iter().filter(|mark| mark.line != arrow.line);
-            (shift.1 == 0.0 || y - HEAD.1 / 2.0 >= top)
-                && (shift.0 == 0.0 || (left + HEAD.0..=right - HEAD.0).contains(&x))
+            (shift.1 == 0.0 || y - ARROWHEAD.1 / 2.0 >= top)
+                && (shift.0 == 0.0 || (left + ARROWHEAD.0..=right - ARROWHEAD.0).contains(&x))
                 && others.all(|mark| is_apart((mark.x, mark.y), MARK))
-                && heads.iter().all(|other| is_apart(*other, HEAD.0))
+                && heads.iter().all(|other| is_apart(*other, ARROWHEAD.0))
         };
         let shift = SHIFTS.iter().find(is_free).copied().unwrap_or_default();
         heads.push(head(shift));

@@ -212,12 +212,13 @@ const FAMILIES: &str = "Liberation Sans, Arimo, Arial, Helvetica, sans-serif";
 static FACE: LazyLock<FontRef<'static>> =
     LazyLock::new(|| FontRef::new(FONT).expect("the font in fonts/ is valid"));
 
-/// Returns the width of a line of text, both in pixels. Missing characters count as one em.
+/// Returns the width of a line of text; it and `size` are in pixels. Missing characters count as
+/// one em.
 pub fn width(text: &str, size: f64) -> f64 {
     let glyphs = FACE.charmap();
     let metrics = FACE.glyph_metrics(Size::unscaled(), LocationRef::default());
-    let all = FACE.metrics(Size::unscaled(), LocationRef::default());
-    let per_em = f64::from(all.units_per_em);
+    let font_metrics = FACE.metrics(Size::unscaled(), LocationRef::default());
+    let per_em = f64::from(font_metrics.units_per_em);
     let ems = text.chars().map(|c| {
         let advance = glyphs.map(c).and_then(|glyph| metrics.advance_width(glyph));
         advance.map_or(1.0, |units| f64::from(units) / per_em)

@@ -362,8 +362,8 @@ impl Ranged for Ruler {
     }
 }
 
-/// Formats a mean and the half width of its interval, with two digits of the latter: `16.72 ±
-/// 0.13`. A mean without an interval, or an exact one, has four digits.
+/// Formats a mean and its half width, like `16.72 ± 0.13`, with two digits of the latter. A mean
+/// without an interval, or an exact one, has four digits.
 pub fn rounded(mean: f64, half_width: Option<f64>) -> String {
     match half_width {
         // A width that is only a rounding error would be shown with all of its digits.

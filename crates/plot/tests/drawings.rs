@@ -1,4 +1,4 @@
-//! Parses drawings: an XML parser and the renderer's text layout are the oracles.
+//! Parses drawings, with an XML parser and the renderer's text layout as oracles.
 
 mod read;
 
@@ -37,7 +37,7 @@ fn linear(series: Vec<Series>) -> Figure {
 const BLUE: &str = "#0072B2";
 
 #[test]
-fn points_match_the_numbers_of_the_axes() {
+fn points_match_the_numbers_on_the_axes() {
     let points = [
         (0.25, 3.0),
         (0.5, 40.0),
@@ -65,7 +65,7 @@ fn points_match_the_numbers_of_the_axes() {
 }
 
 #[test]
-fn a_band_extends_half_a_width_to_both_sides() {
+fn a_band_extends_half_its_width_to_both_sides() {
     let mut banded = series("a", &[(0.0, 50.0), (10.0, 80.0)]);
     banded.points = banded
         .points
@@ -100,7 +100,10 @@ fn a_band_ends_at_zero_unless_its_value_is_negative() {
     let [_, _, _, bottom] = banded(1.0).plotting_area();
     let lowest = |drawing: &Drawing| {
         let bands = drawing.translucent(BLUE);
-        bands[0].iter().map(|place| place.1).fold(0.0, f64::max)
+        bands[0]
+            .iter()
+            .map(|position| position.1)
+            .fold(0.0, f64::max)
     };
     let times = banded(1.0);
     assert_eq!(times.up(Scale::Linear).at(0.0).round(), bottom);
@@ -112,7 +115,7 @@ fn a_band_ends_at_zero_unless_its_value_is_negative() {
 
 #[test]
 fn the_legend_mentions_bands_if_one_is_visible() {
-    let speaks = |half_width: f64, y: Axis| {
+    let mentions_bands = |half_width: f64, y: Axis| {
         let mut banded = series("a", &[(0.0, 50.0), (10.0, 100.0)]);
         let points = banded.points.iter().map(|p| p.with_half_width(half_width));
         banded.points = points.collect();
@@ -120,10 +123,10 @@ fn the_legend_mentions_bands_if_one_is_visible() {
         assert_eq!(drawing.translucent(BLUE).len(), 1);
         drawing.texts().any(|text| text == "Bands: 95 % confidence")
     };
-    // An axis up to 120 in 330 pixels: 0.2 to both sides are 1.1 of them, less than the line.
-    assert!(speaks(1.0, Axis::linear("time")));
-    assert!(!speaks(0.2, Axis::linear("time")));
-    // Only the narrow part is inside the axes: the point at 50.
+    // The axis reaches 120 in 330 pixels: 0.2 to both sides is 1.1 pixels, narrower than the line.
+    assert!(mentions_bands(1.0, Axis::linear("time")));
+    assert!(!mentions_bands(0.2, Axis::linear("time")));
+    // The wide part of the band, at 50, is outside the axes.
     let axis = Axis {
         shared: Some(vec![0.0, 40.0]),
         ..Axis::linear("time")
@@ -132,7 +135,7 @@ fn the_legend_mentions_bands_if_one_is_visible() {
     beyond.points[0] = beyond.points[0].with_half_width(5.0);
     let drawing = Drawing::of(&figure(Axis::linear("load"), axis, vec![beyond]).svg());
     assert!(!drawing.texts().any(|text| text.starts_with("Bands")));
-    // The same interval at the ends of a line that rises by 300 pixels over 50, and over 5.
+    // The same interval at the ends of lines that rise by 300 pixels over 50, and over 5.
     for (x, is_visible) in [(1.0, true), (0.1, false)] {
         let mut steep = series("a", &[(0.0, 10.0), (x, 100.0)]);
         let points = steep.points.iter().map(|p| p.with_half_width(5.0));
@@ -159,20 +162,20 @@ fn the_legend_mentions_bands_if_one_is_visible() {
 
 #[test]
 fn the_legend_begins_with_the_heading() {
-    let with = Figure {
+    let with_heading = Figure {
         lines: "weight, ms".to_owned(),
         ..linear(vec![series("10", &[(0.0, 1.0)])])
     };
-    for svg in [with.svg(), with.narrow_svg()] {
+    for svg in [with_heading.svg(), with_heading.narrow_svg()] {
         let drawing = Drawing::of(&svg);
         let texts: Vec<&str> = drawing.texts().collect();
         let heading = texts.iter().position(|text| *text == "weight, ms");
-        assert_eq!(texts[heading.expect("a heading") + 1], "10");
+        assert_eq!(texts[heading.expect("has a heading") + 1], "10");
     }
 }
 
 #[test]
-fn in_the_narrow_layout_the_legend_is_below() {
+fn the_narrow_layout_has_the_legend_below() {
     let lines = (0..12).map(|i| series(&format!("line {i}"), &[(0.0, 1.0), (1.0, 900_000.0)]));
     let figure = linear(lines.collect());
     let narrow = Drawing::of(&figure.narrow_svg());
@@ -188,13 +191,13 @@ fn in_the_narrow_layout_the_legend_is_below() {
 
 #[test]
 fn twelve_lines_have_distinct_colours_and_marks() {
-    let of = |i: usize| {
+    let line = |i: usize| {
         series(
             &format!("line {i}"),
             &[(0.0, i as f64), (1.0, 2.0 * i as f64)],
         )
     };
-    let svg = linear((0..12).map(of).collect()).svg();
+    let svg = linear((0..12).map(line).collect()).svg();
     let drawing = Drawing::of(&svg);
     assert!(
         read::text_boxes(&svg)
@@ -207,27 +210,27 @@ fn twelve_lines_have_distinct_colours_and_marks() {
     let marks: BTreeSet<&String> = keys.iter().map(|(_, mark)| mark).collect();
     assert_eq!((colours.len(), marks.len()), (12, 12));
     for (colour, mark) in &keys {
-        // In the legend and at two points.
+        // One in the legend, and one at each of two points.
         assert_eq!(drawing.marks(colour, mark), 3, "{colour} {mark}");
     }
 }
 
 #[test]
 fn a_line_of_many_points_has_marks_at_intervals() {
-    let of = |i: i32| (f64::from(i), f64::from(i * i));
-    let curve: Vec<(f64, f64)> = (0..400).map(of).collect();
+    let point = |i: i32| (f64::from(i), f64::from(i * i));
+    let curve: Vec<(f64, f64)> = (0..400).map(point).collect();
     let figure = linear(vec![series("a", &curve)]);
     let drawing = Drawing::of(&figure.svg());
     let (_, mark) = drawing.key("a");
     // The curve is at least as long as the diagonal, at most as both sides: 616 to 850 pixels;
-    // a mark comes each 70 of them, or up to two points later.
+    // there is a mark every 70 pixels, or up to two points later.
     let marks = drawing.marks(BLUE, &mark) - 1;
     assert!((7..=13).contains(&marks), "{marks}");
-    // The non-interactive form leaves out the others, and looks the same.
-    let [responding, still] = [figure.svg(), figure.still_svg()];
+    // The non-interactive form omits the other points, and looks the same.
+    let [interactive, still] = [figure.svg(), figure.still_svg()];
     let points = |svg: &str| svg.matches("class=\"point\"").count();
-    assert_eq!((points(&responding), points(&still)), (400, marks));
-    assert_eq!(png(&responding).unwrap(), png(&still).unwrap());
+    assert_eq!((points(&interactive), points(&still)), (400, marks));
+    assert_eq!(png(&interactive).unwrap(), png(&still).unwrap());
 }
 
 #[test]
@@ -247,19 +250,19 @@ fn data_beyond_the_end_of_an_axis_are_clipped() {
 
 #[test]
 fn a_saturated_line_has_an_arrow_and_a_legend() {
-    let mut ends = series("a", &[(0.0, 1.0), (1.0, 2.0)]);
-    let without = Drawing::of(&linear(vec![ends.clone()]).svg());
-    ends.ends_saturated = true;
-    let with = Drawing::of(&linear(vec![ends.clone()]).svg());
-    assert!(with.texts().any(|text| text == "saturated beyond"));
+    let mut saturated = series("a", &[(0.0, 1.0), (1.0, 2.0)]);
+    let without = Drawing::of(&linear(vec![saturated.clone()]).svg());
+    saturated.ends_saturated = true;
+    let with_arrow = Drawing::of(&linear(vec![saturated.clone()]).svg());
+    assert!(with_arrow.texts().any(|text| text == "saturated beyond"));
     assert!(!without.texts().any(|text| text == "saturated beyond"));
     let triangles = |drawing: &Drawing| drawing.count("polygon", BLUE);
-    assert_eq!(triangles(&with), triangles(&without) + 1);
+    assert_eq!(triangles(&with_arrow), triangles(&without) + 1);
     // A line whose end is not visible has no arrow.
     let cut = figure(
         Axis::linear("load"),
         Axis::linear("time").with_max(1.5),
-        vec![ends],
+        vec![saturated],
     );
     let cut = Drawing::of(&cut.svg());
     assert_eq!(triangles(&cut), triangles(&without));
@@ -267,7 +270,7 @@ fn a_saturated_line_has_an_arrow_and_a_legend() {
 }
 
 #[test]
-fn invisible_points_leave_gaps_and_empty_figures_say_no_data() {
+fn invisible_points_leave_gaps_and_empty_figures_show_no_data() {
     let gaps = [
         (0.0, 1.0),
         (1.0, 2.0),
@@ -277,7 +280,7 @@ fn invisible_points_leave_gaps_and_empty_figures_say_no_data() {
         (5.0, 1.0),
     ];
     let drawing = Drawing::of(&linear(vec![series("a", &gaps)]).svg());
-    // One line, and two single points, which have marks only; the legend has both.
+    // One line, and two single points, which only have marks; the legend has both.
     let lengths: Vec<usize> = drawing.polylines(BLUE).iter().map(Vec::len).collect();
     assert_eq!(lengths, [2]);
     let (_, mark) = drawing.key("a");
@@ -287,8 +290,8 @@ fn invisible_points_leave_gaps_and_empty_figures_say_no_data() {
         Axis::new("time", Scale::Log10),
         vec![series("a", &[(0.0, 1.0), (-1.0, 2.0), (1.0, 0.0)])],
     );
-    for nothing in [linear(vec![]), linear(vec![series("a", &[])]), not_positive] {
-        let svg = nothing.svg();
+    for empty in [linear(vec![]), linear(vec![series("a", &[])]), not_positive] {
+        let svg = empty.svg();
         assert!(!svg.contains("NaN") && !svg.contains("inf"), "{svg}");
         assert!(Drawing::of(&svg).texts().any(|text| text == "no data"));
     }
@@ -311,14 +314,14 @@ fn output_is_deterministic_and_images_have_twice_the_size() {
     let drawn = || linear(vec![series("a", &[(0.0, 1.0), (1.0, 3.0)])]).svg();
     let svg = drawn();
     assert_eq!(svg, drawn());
-    let image = png(&svg).expect("an image");
-    assert_eq!(image, png(&svg).expect("an image"));
-    let pixels = Pixmap::decode_png(&image).expect("an image");
+    let image = png(&svg).expect("valid image");
+    assert_eq!(image, png(&svg).expect("valid image"));
+    let pixels = Pixmap::decode_png(&image).expect("valid image");
     let size = Drawing::of(&svg).size().map(|length| 2 * length as u32);
     assert_eq!([pixels.width(), pixels.height()], size);
     let is_blue = |p: &&PremultipliedColorU8| [p.red(), p.green(), p.blue()] == [0, 0x72, 0xb2];
     let blue = pixels.pixels().iter().filter(is_blue);
-    assert!(blue.count() > 200, "the line is to be seen");
+    assert!(blue.count() > 200, "the line is visible");
     assert!(png("<svg").is_err());
 }
 
@@ -328,7 +331,7 @@ fn an_image_has_no_transparent_edge() {
     for length in 1..8 {
         let label = "i".repeat(length);
         let svg = linear(vec![series(&label, &[(0.0, 1.0)])]).svg();
-        let pixels = Pixmap::decode_png(&png(&svg).expect("an image")).expect("an image");
+        let pixels = Pixmap::decode_png(&png(&svg).expect("valid image")).expect("valid image");
         assert!(pixels.pixels().iter().all(|p| p.alpha() == 255), "{label}");
     }
 }
@@ -363,19 +366,19 @@ fn map_cells_have_the_colours_of_their_bands() {
         let corner = (across.at(left), up.at(top));
         let size = (across.at(right) - corner.0, up.at(bottom) - corner.1);
         let cells = drawing.rectangles(colour);
-        let is_it = |[x, y, width, height]: &[f64; 4]| {
+        let is_match = |[x, y, width, height]: &[f64; 4]| {
             let off = [x - corner.0, y - corner.1, width - size.0, height - size.1];
-            // Half a pixel into the neighbours.
+            // Cells extend half a pixel into their neighbours.
             off.iter().all(|off| off.abs() <= 7.0)
         };
         assert_eq!(
-            cells.iter().filter(|cell| is_it(cell)).count(),
+            cells.iter().filter(|cell| is_match(cell)).count(),
             1,
             "{colour} {cells:?}"
         );
     }
     let all = [&low, &middle, &high].map(|colour| drawing.rectangles(colour).len());
-    // With the legend's.
+    // Including those in the legend.
     assert_eq!(all, [2, 3, 3]);
     assert_eq!(map.svg(), map.svg());
 }
@@ -405,7 +408,7 @@ fn any_scale() -> impl Strategy<Value = Scale> {
     prop_oneof![Just(Scale::Linear), Just(Scale::Log2), Just(Scale::Log10)]
 }
 
-// Texts have no f and no N, so that `inf` and `NaN` in a drawing are numbers.
+// Texts contain no f and no N, so that `inf` and `NaN` in a drawing can only be numbers.
 
 fn any_axis() -> impl Strategy<Value = Axis> {
     (
@@ -448,9 +451,9 @@ fn any_series() -> impl Strategy<Value = Series> {
         })
 }
 
-/// Bars of `groups` groups with two series and a reference, the first series with a gap.
+/// Returns bars with two series and a reference; the first series has a gap.
 fn bars(groups: usize) -> Bars {
-    let of = |label: &str, values: Vec<Option<f64>>| BarSeries {
+    let series = |label: &str, values: Vec<Option<f64>>| BarSeries {
         label: label.to_owned(),
         values,
         is_reference: label == "usual",
@@ -468,25 +471,25 @@ fn bars(groups: usize) -> Bars {
         y: Axis::linear("Load"),
         series_heading: "Kind".to_owned(),
         series: vec![
-            of("usual", vec![Some(1.0); groups]),
-            of("a", (0..groups).map(value).collect()),
-            of("b", vec![Some(2.5); groups]),
+            series("usual", vec![Some(1.0); groups]),
+            series("a", (0..groups).map(value).collect()),
+            series("b", vec![Some(2.5); groups]),
         ],
     }
 }
 
 #[test]
-fn bars_are_as_high_as_their_values_and_stand_side_by_side() {
+fn bars_are_as_high_as_their_values_and_side_by_side() {
     let drawing = Drawing::of(&bars(3).svg());
     let ([left, _, right, bottom], up) = (drawing.plotting_area(), drawing.up(Scale::Linear));
     let third = (right - left) / 3.0;
-    let mut ends = Vec::new();
+    let mut edges = Vec::new();
     for (colour, heights) in [
         ("#BDBDBD", &[(0, 1.0), (1, 1.0), (2, 1.0)][..]),
         (BLUE, &[(0, 1.0), (2, 3.0)]),
         ("#D55E00", &[(0, 2.5), (1, 2.5), (2, 2.5)]),
     ] {
-        // The sample in the legend is right of the plotting area.
+        // The sample in the legend is to the right of the plotting area.
         let found: Vec<[f64; 4]> = drawing
             .rectangles(colour)
             .into_iter()
@@ -497,16 +500,16 @@ fn bars_are_as_high_as_their_values_and_stand_side_by_side() {
             assert!((y - up.at(*value)).abs() < 2.0 && (y + height - bottom).abs() < 2.0);
             let group = left + third * f64::from(*group);
             assert!(x > group && x + width < group + third);
-            ends.push((x, x + width));
+            edges.push((x, x + width));
         }
     }
-    ends.sort_by(|a, b| a.0.total_cmp(&b.0));
-    assert!(ends.windows(2).all(|pair| pair[0].1 < pair[1].0 + 2.0));
+    edges.sort_by(|a, b| a.0.total_cmp(&b.0));
+    assert!(edges.windows(2).all(|pair| pair[0].1 < pair[1].0 + 2.0));
     assert!(drawing.texts().any(|text| text == "gone"));
 }
 
 #[test]
-fn bars_without_groups_or_series_are_drawn_too() {
+fn bars_without_groups_or_series_are_drawn() {
     for groups in [0, 1, 30] {
         let none = Bars {
             series: Vec::new(),

@@ -28,7 +28,8 @@ impl Drive {
 
     /// Finds the drive, or the stack of devices, called `name`.
     pub fn find(py: Python<'_>, name: &str) -> PyResult<Self> {
-        let found = System::parse(name).map_err(|error| py_error(py, &error.calling("drive")))?;
+        let found =
+            System::parse(name).map_err(|error| py_error(py, &error.with_field("drive")))?;
         Ok(Self::from_system(found))
     }
 

@@ -128,7 +128,7 @@ fn warn(py: Python<'_>, text: Option<String>) -> PyResult<()> {
 impl Study {
     /// Opens the folder at `path` for its results.
     fn folder(&self, runner: &Runner<'_>, path: &Path) -> Result<Folder, StudyError> {
-        let inputs = runner.inputs().reading("name", &self.file);
+        let inputs = runner.inputs().with_input("name", &self.file);
         Folder::new(path, "folder", inputs)
     }
 }

@@ -60,7 +60,7 @@ impl std::error::Error for OutputError {
 impl Files {
     /// Adds a drive, a workload or a study that the command reads, if its name ends in `.toml`.
     #[must_use]
-    pub fn reading(mut self, field: &'static str, name: &str) -> Self {
+    pub fn with_input(mut self, field: &'static str, name: &str) -> Self {
         if name.ends_with(".toml") {
             self.read(field, name.into());
         }
@@ -68,14 +68,14 @@ impl Files {
     }
 
     #[must_use]
-    pub fn reading_file(mut self, field: &'static str, path: &str) -> Self {
+    pub fn with_input_file(mut self, field: &'static str, path: &str) -> Self {
         self.read(field, path.into());
         self
     }
 
     /// Adds a trace that the command reads, with all its files. `-` is standard input.
     #[must_use]
-    pub fn reading_trace(mut self, field: &'static str, path: &str) -> Self {
+    pub fn with_input_trace(mut self, field: &'static str, path: &str) -> Self {
         if self.read(field, path.into()) {
             for part in diskarm_trace::files(path) {
                 self.read(field, part);
@@ -360,7 +360,7 @@ mod tests {
 
     #[test]
     fn two_outputs_are_two_files() {
-        let mut files = Files::default().reading("--drive", "hp-c2247");
+        let mut files = Files::default().with_input("--drive", "hp-c2247");
         let mut place = |flag, path| files.output(flag, path).err().map(|e| e.to_string());
         let error = "--b: found \"./no-such.csv\", expected another file than --a \
                      \"no-such.csv\", which is written too";

@@ -41,13 +41,13 @@ const PARTS: u64 = 10;
 
 fn main() {
     let entry = diskarm_drives::find("quantum-atlas-10k").expect("the drive is in the catalogue");
-    let mut spec = spec::parse(entry.text, entry.name).expect("a sound specification");
+    let mut spec = spec::parse(entry.text, entry.name).expect("valid specification");
     // The bus in the catalogue is too slow for the data of a scan.
     spec.bus.read_sector = Span::from_us(6.4);
     spec.bus.write_sector = Span::from_us(6.4);
 
     let before = resident();
-    let layout = Arc::new(Layout::new(&spec.geometry).expect("a sound layout"));
+    let layout = Arc::new(Layout::new(&spec.geometry).expect("valid layout"));
     let with_layout = resident();
     let all = layout.sectors();
     let mut tasks = Tasks::new(Arc::clone(&layout));
@@ -66,19 +66,19 @@ fn main() {
     );
 
     for text in ["sptf", "sptf-sw(n=40%)"] {
-        let policy: PolicyConfig = text.parse().expect("a policy");
+        let policy: PolicyConfig = text.parse().expect("valid policy");
         println!("\n{text}, us per foreground request");
         measure(&spec, &policy, tasks.clone(), all.0);
     }
 }
 
 fn measure(spec: &Spec, policy: &PolicyConfig, tasks: Tasks, all: u64) {
-    let drive = || Drive::new(spec, Angle::ZERO).expect("a sound layout");
-    let fcfs: PolicyConfig = "fcfs".parse().expect("a policy");
+    let drive = || Drive::new(spec, Angle::ZERO).expect("valid layout");
+    let fcfs: PolicyConfig = "fcfs".parse().expect("valid policy");
     let bare = drive();
     let order = fcfs.policy(&bare);
     let bare = cost(&mut Host::new(bare, order), &mut RunObserver::alone());
-    let model = Model::new(spec).expect("a sound layout");
+    let model = Model::new(spec).expect("valid layout");
     let mut external = ExternalScheduler::new(drive(), model.clone(), policy, 1);
     let choice = cost(&mut external, &mut RunObserver::alone()) - bare;
     println!("  drive and engine          {bare:7.2}");
@@ -127,7 +127,7 @@ fn cost(device: &mut impl Device, until: &mut RunObserver) -> f64 {
         sectors: device.capacity(),
         sector: device.sector_size(),
     };
-    let workload = Workload::parse(FOREGROUND, disk).expect("a workload");
+    let workload = Workload::parse(FOREGROUND, disk).expect("valid workload");
     let mut load = Streams::new(&workload, disk, 1, u64::MAX);
     let began = processor_time();
     engine::run(device, &mut load, until).expect("the drive accepts the requests");

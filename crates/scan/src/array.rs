@@ -115,12 +115,12 @@ impl DiskBuilder<'_> {
     }
 
     fn external(&self, mechanism: Mechanism, seed: u64, depth: usize) -> ExternalScheduler<Drive> {
-        let drive = Drive::with_mechanism(self.scan.spec, mechanism).seeded(seed);
+        let drive = Drive::with_mechanism(self.scan.spec, mechanism).with_seed(seed);
         ExternalScheduler::new(drive, self.model.clone(), self.scan.policy, depth)
     }
 
     fn in_firmware(&self, mechanism: Mechanism, seed: u64) -> Drive {
-        Drive::with_mechanism(&self.scan.spec_with_policy(), mechanism).seeded(seed)
+        Drive::with_mechanism(&self.scan.spec_with_policy(), mechanism).with_seed(seed)
     }
 
     /// Returns the sum of the statistics of all disks, and the largest conservatism.
@@ -139,7 +139,7 @@ impl DiskBuilder<'_> {
                         *background.stats()
                     })
                 }
-                MemberDisk::InFirmware(drive) => lock(drive).in_gaps().map(|gaps| *gaps.stats()),
+                MemberDisk::InFirmware(drive) => lock(drive).gap_reader().map(|gaps| *gaps.stats()),
             };
             sum.stats += stats.unwrap_or_default();
         }

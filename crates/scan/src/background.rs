@@ -241,7 +241,12 @@ impl Background {
 
     /// Records a foreground request that arrived at `arrived` and was served by `now`, and adjusts
     /// conservatism to the cost of reads in gaps.
-    pub(crate) fn record_service(&mut self, arrived: Instant, now: Instant, seen: &Observations) {
+    pub(crate) fn record_service(
+        &mut self,
+        arrived: Instant,
+        now: Instant,
+        observations: &Observations,
+    ) {
         self.served += 1;
         self.busy += now.since_or_zero(self.served_until.max(arrived));
         self.served_until = now;
@@ -251,8 +256,8 @@ impl Background {
                 gaps: self.stats.gaps,
                 busy: self.busy,
                 delay: self.stats.delay,
-                right: seen.right,
-                predicted: seen.predicted,
+                right: observations.right,
+                predicted: observations.predicted,
             };
             self.adjust(max, counts);
         }
@@ -394,7 +399,7 @@ impl<'a> ForegroundGap<'a> {
     }
 
     /// Returns true if the write cache absorbs the request while others wait for the media. Then
-    /// what counts is the media, which the cache needs later, not the completion.
+    /// its delay is that of the media access, which the cache needs later, not of the completion.
     fn is_absorbed_for_others(&self) -> bool {
         self.alone.outcome == Outcome::Absorbed && self.others_wait
     }

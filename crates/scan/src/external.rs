@@ -86,7 +86,7 @@ impl<D: Device> ExternalScheduler<D> {
     /// Puts `policy` in front of `device`, which is described by `model`, with at most `depth`
     /// requests in the device. Panics if `depth` is neither 1 nor 2.
     pub fn new(device: D, model: Model, policy: &PolicyConfig, depth: usize) -> Self {
-        assert!((1..=2).contains(&depth), "{depth} requests in the device");
+        assert!((1..=2).contains(&depth), "a depth of {depth} is not 1 or 2");
         let watch = Watch::new(model);
         Self {
             device,
@@ -130,7 +130,7 @@ impl<D: Device> ExternalScheduler<D> {
     }
 
     pub fn observations(&self) -> &Observations {
-        &self.watch.seen
+        &self.watch.observations
     }
 
     /// Returns true if predictions are considered reliable at `now`.
@@ -184,7 +184,7 @@ impl<D: Device> ExternalScheduler<D> {
         // Do not risk a revolution on a request that the arm can barely reach.
         let sent = now + self.watch.lag.max();
         let (next, is_blind) = self.foreground.next(sent, drive, is_known);
-        self.watch.seen.by_block_number += u64::from(is_blind);
+        self.watch.observations.by_block_number += u64::from(is_blind);
         let Some(pending) = next else {
             return false;
         };
@@ -288,7 +288,7 @@ impl<D: Device> ExternalScheduler<D> {
                 };
                 background.record_delay(&undelayed, at, self.watch.pause());
             }
-            background.record_service(arrived, completion.at, &self.watch.seen);
+            background.record_service(arrived, completion.at, &self.watch.observations);
         }
         if foreground.lead.0 > 0 {
             let bad = completion.bad_block();
@@ -393,16 +393,16 @@ impl<D: Device> Device for ExternalScheduler<D> {
         };
         let serves = |command: &Command| lead_of(command).is_some();
         let index = self.planned.iter().position(serves);
-        let mut taken = self.foreground.take(id, &self.watch.predictor);
+        let mut removed = self.foreground.take(id, &self.watch.predictor);
         if let Some(index) = index
             && let Some(Command::Foreground(foreground)) = self.planned.remove(index)
         {
             if let Some(background) = &mut self.background {
                 background.restore(&foreground.claim);
             }
-            taken = Some(foreground.pending);
+            removed = Some(foreground.pending);
         }
-        let Some(Pending { request, arrived }) = taken else {
+        let Some(Pending { request, arrived }) = removed else {
             let serves_alone = |command: &Command| lead_of(command) == Some(SectorCount(0));
             let child = self.children.find(serves_alone);
             return child.is_some_and(|child| self.device.abort(now, child));
@@ -471,9 +471,9 @@ impl ForegroundQueue {
     }
 
     fn take(&mut self, id: u64, drive: &Predictor) -> Option<Pending> {
-        let taken = self.queue.take(id, drive)?;
+        let pending = self.queue.take(id, drive)?;
         self.forget(id);
-        Some(taken)
+        Some(pending)
     }
 
     fn forget(&mut self, id: u64) {

@@ -272,11 +272,11 @@ impl Scan<'_> {
         let member = |number: u64| {
             let seed = self.seed ^ number;
             let mechanism = mechanism.at_angle(starting_angle(seed));
-            let drive = Drive::with_mechanism(self.spec, mechanism).seeded(seed);
+            let drive = Drive::with_mechanism(self.spec, mechanism).with_seed(seed);
             ExternalScheduler::new(drive, model.clone(), self.policy, depth)
         };
-        let left = member(0).with_background(background);
-        let mut pair = Rebuild::new([left, member(1)], delivered, Arc::clone(&progress));
+        let survivor = member(0).with_background(background);
+        let mut pair = Rebuild::new([survivor, member(1)], delivered, Arc::clone(&progress));
         let foreground = self.serve(&mut pair, Some(&progress), self.max_requests);
         let report = ScanReport {
             alone: self.serve(&mut member(0), None, foreground.requests),
@@ -318,14 +318,14 @@ mod tests {
 
     fn small() -> Spec {
         let text = include_str!("../tests/scan/small.toml");
-        spec::parse(text, "small.toml").expect("a sound specification")
+        spec::parse(text, "small.toml").expect("valid specification")
     }
 
     type Log = Arc<Mutex<Vec<Request>>>;
 
     /// Returns a pair of small drives under rebuild, the writes to its members, and the progress.
     fn pair(spec: &Spec) -> (Rebuild<LoggingDrive>, [Log; 2], Arc<Mutex<Progress>>) {
-        let layout = Arc::new(Layout::new(&spec.geometry).expect("a sound layout"));
+        let layout = Arc::new(Layout::new(&spec.geometry).expect("valid layout"));
         let wanted = BlockSet::all(layout.sectors());
         let progress = Progress::shared(&wanted);
         let mut tasks = Tasks::new(layout);
@@ -336,15 +336,15 @@ mod tests {
         let background = Background::new(tasks, spec, settings, move |delivered| {
             lock(&sink).push(*delivered);
         });
-        let policy: PolicyConfig = "sptf".parse().expect("a policy");
+        let policy: PolicyConfig = "sptf".parse().expect("valid policy");
         let logs: [Log; 2] = Default::default();
-        let [left, spare] = [0, 1].map(|member| {
-            let drive = Drive::new(spec, Angle::ZERO).expect("a sound layout");
+        let [survivor, spare] = [0, 1].map(|member| {
+            let drive = Drive::new(spec, Angle::ZERO).expect("valid layout");
             let writes = Arc::clone(&logs[member]);
-            let model = Model::with_origin(spec, Angle::ZERO).expect("a sound layout");
+            let model = Model::with_origin(spec, Angle::ZERO).expect("valid layout");
             ExternalScheduler::new(LoggingDrive { drive, writes }, model, &policy, 1)
         });
-        let members = [left.with_background(background), spare];
+        let members = [survivor.with_background(background), spare];
         let pair = Rebuild::new(members, delivered, Arc::clone(&progress));
         (pair, logs, progress)
     }
@@ -362,7 +362,7 @@ mod tests {
                 let op = [Op::Read, Op::Write][random.below(2) as usize];
                 let mut request = Request::new(written, op, Lbn(first), size);
                 request.force_unit_access = op == Op::Write;
-                pair.submit(now, request).expect("a valid request");
+                pair.submit(now, request).expect("valid request");
                 (outstanding, written) = (outstanding + 1, written + 1);
             } else {
                 now = pair.next_event().expect("requests are outstanding");
@@ -406,8 +406,8 @@ mod tests {
             let drive = pair.members[1].predictor();
             let reached = |first: &&Lbn| {
                 let write = Request::new(0, Op::Write, **first, SectorCount(4));
-                let place = drive.locate(&write);
-                drive.outlook(now).positioning(&write, &place)
+                let location = drive.locate(&write);
+                drive.outlook(now).positioning(&write, &location)
             };
             runs.iter().min_by_key(reached).copied()
         };
@@ -435,11 +435,11 @@ mod tests {
         rebuild(&mut pair, &progress);
         let [left, spare] = logs.map(|log| lock(&log).clone());
         // All writes except those of the rebuild force unit access.
-        let (own, rebuilt): (Vec<Request>, Vec<Request>) =
+        let (foreground, rebuilt): (Vec<Request>, Vec<Request>) =
             spare.iter().partition(|write| write.force_unit_access);
-        assert_eq!(own.len(), left.len());
-        let (few, many) = (rebuilt.len(), own.len());
-        assert!(few > 50 && many > 200, "{few} {many}");
+        assert_eq!(foreground.len(), left.len());
+        let (rebuild_count, count) = (rebuilt.len(), foreground.len());
+        assert!(rebuild_count > 50 && count > 200, "{rebuild_count} {count}");
         let mut times = vec![(0, 0); pair.capacity().0 as usize];
         for write in &spare {
             for block in write.start.0..write.start.0 + write.sectors.0 {

@@ -121,9 +121,9 @@ impl ScanRecord {
         let mut rest = &rest[..rest.len() - sum.len()];
         let length = take(&mut rest).and_then(|length| usize::try_from(length).ok());
         let name_and_fields = length.and_then(|length| rest.split_at_checked(length));
-        let (found, mut fields) = name_and_fields.ok_or_else(damaged)?;
-        if found != name.as_bytes() {
-            let found = String::from_utf8_lossy(found);
+        let (found_name, mut fields) = name_and_fields.ok_or_else(damaged)?;
+        if found_name != name.as_bytes() {
+            let found = String::from_utf8_lossy(found_name);
             let why = format!("the checkpoint belongs to a scan of {found}, not of {name}");
             return Err(InvalidCheckpoint(why));
         }
@@ -388,7 +388,7 @@ mod tests {
         }
         let expected = bytes.chunks(4096).map(crc32fast::hash);
         assert!(sums.all().map(|(_, _, sum)| sum).eq(expected));
-        let (first, length, _) = sums.all().last().expect("a chunk");
+        let (first, length, _) = sums.all().last().expect("there is a chunk");
         assert_eq!((first, length), (8192, 10_000 - 8192));
     }
 

@@ -111,7 +111,6 @@ pub struct ForegroundReport {
     pub sectors: u64,
     /// The completion of the last request.
     pub end: Instant,
-    /// The mean response time.
     pub response: Span,
     /// Batches of responses, for the confidence interval of the mean.
     pub batches: BatchMeans,
@@ -248,7 +247,7 @@ impl Scan<'_> {
 
     fn drive(&self, spec: &Spec, layout: &Arc<Layout>) -> Drive {
         let mechanism = Mechanism::new(spec, Arc::clone(layout), Angle::ZERO);
-        Drive::with_mechanism(spec, mechanism).seeded(self.seed)
+        Drive::with_mechanism(spec, mechanism).with_seed(self.seed)
     }
 
     /// Returns the specification of a drive that itself orders commands by the policy.
@@ -275,7 +274,7 @@ impl Scan<'_> {
         };
         let mut scanned = host(self.drive(&spec, layout).with_gap_reader(gaps));
         let foreground = self.serve(&mut scanned, Some(progress), self.max_requests);
-        let stats = scanned.device().in_gaps().map(GapReader::stats);
+        let stats = scanned.device().gap_reader().map(GapReader::stats);
         let mut plain = host(self.drive(&spec, layout));
         let alone = self.serve(&mut plain, None, foreground.requests);
         ScanReport {

@@ -107,7 +107,7 @@ pub(crate) struct Watch {
     /// The fraction of completions with the platter at the expected angle, as a moving mean.
     expected_angles: f64,
     pub lag: Lag,
-    pub seen: Observations,
+    pub observations: Observations,
 }
 
 impl Watch {
@@ -117,7 +117,7 @@ impl Watch {
             outstanding: VecDeque::new(),
             expected_angles: 1.0,
             lag: Lag::default(),
-            seen: Observations::default(),
+            observations: Observations::default(),
         }
     }
 
@@ -150,7 +150,7 @@ impl Watch {
             None => return (None, false),
             Some(0) => {}
             Some(_) => {
-                self.seen.surprises.reordered += 1;
+                self.observations.surprises.reordered += 1;
                 self.outstanding.clear();
                 self.predictor.lose(at);
                 return (None, false);
@@ -161,28 +161,29 @@ impl Watch {
         }
         if !is_success {
             let expected = self.predictor.next_completion().map(|next| next.at);
-            self.seen.surprises.failures += 1;
+            self.observations.surprises.failures += 1;
             self.predictor.dismiss(at);
             return (expected, false);
         }
         let was_known = self.is_confident(at);
-        let seen = self.predictor.observe(at);
-        let as_expected = match seen.angle {
+        let observation = self.predictor.observe(at);
+        let as_expected = match observation.angle {
             Some(predict::AngleUpdate::Late(_)) => 1.0,
             Some(predict::AngleUpdate::Surprise) => 0.0,
             Some(predict::AngleUpdate::Found(_)) | None => self.expected_angles,
         };
         self.expected_angles += (as_expected - self.expected_angles) * ANGLE_WEIGHT;
         if was_known {
-            let (predicted, explained) = (seen.predicted.outcome, seen.explained.outcome);
+            let (predicted, explained) =
+                (observation.predicted.outcome, observation.explained.outcome);
             let half = self.predictor.clock().period().as_ns() / 2;
-            if explained == predicted && seen.error.as_ns().abs() < half {
+            if explained == predicted && observation.error.as_ns().abs() < half {
                 let is_hit = explained == Outcome::Hit;
-                (self.lag).record_answer(&completion.request, seen.error, is_hit);
+                (self.lag).record_answer(&completion.request, observation.error, is_hit);
             }
-            self.count(predicted, explained, seen.error);
+            self.count(predicted, explained, observation.error);
         }
-        (Some(seen.predicted.at + of_data), was_known)
+        (Some(observation.predicted.at + of_data), was_known)
     }
 
     /// Returns when the oldest outstanding request is expected to be answered.
@@ -199,9 +200,9 @@ impl Watch {
     fn count(&mut self, predicted: Outcome, explained: Outcome, error: Span) {
         let (period, pause) = (self.predictor.clock().period(), self.pause());
         let off = error.max(-error);
-        self.seen.predicted += 1;
-        self.seen.right += u64::from(off <= MAX_RIGHT_ERROR);
-        let surprises = &mut self.seen.surprises;
+        self.observations.predicted += 1;
+        self.observations.right += u64::from(off <= MAX_RIGHT_ERROR);
+        let surprises = &mut self.observations.surprises;
         if off > pause {
             surprises.pauses += 1;
         } else if predicted == Outcome::Miss && explained == Outcome::Hit {

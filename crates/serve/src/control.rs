@@ -1,4 +1,4 @@
-//! The control socket: commands to exports, apart from the storage protocol.
+//! The control socket, which takes commands to exports outside the storage protocol.
 //!
 //! A client sends a line of text, such as `power-cut(export=db, torn=yes)`, and receives a line of
 //! JSON: an object with the result, or with `error`. A thread for each client passes commands to
@@ -81,7 +81,7 @@ pub trait PowerControl {
         !self.switch().is_on
     }
 
-    /// Executes a command of the control socket; fails with a message for the client.
+    /// Executes a command from the control socket; fails with a message for the client.
     fn execute_command(&mut self, command: &Command) -> Result<Reply, String> {
         let needs_power = matches!(
             command,
@@ -160,7 +160,7 @@ pub struct ExportHandle {
 pub type Answer = Result<Reply, String>;
 
 impl ExportHandle {
-    /// Creates the handle of `name`; `send` passes on a command and a channel for the answer.
+    /// Creates a handle to `name`; `send` passes on a command and a channel for the answer.
     pub fn new(
         name: String,
         send: impl Fn(Command, Sender<Answer>) + Send + Sync + 'static,
@@ -177,7 +177,7 @@ impl ExportHandle {
     }
 }
 
-/// Converts the statistics of the export with an index to their printable form.
+/// Converts the statistics of an export, given its index, to printable form.
 pub type StatisticsFormatter = Box<dyn Fn(usize, &Statistics) -> ExportStatistics + Send + Sync>;
 
 pub struct ControlServer {
@@ -369,12 +369,12 @@ impl TriggerEvent {
     /// The "expected" part of the message about `before`.
     pub const BEFORE: &str = "flush or write";
 
-    /// Parses `before=`: the next request of a kind.
+    /// Parses `before=`: the next request of a type.
     pub fn parse_before(text: &str) -> Option<Self> {
         parse_access(text).map(|access| Self::next(TriggerSide::Before, access))
     }
 
-    /// Parses `after=`: the next request of a kind, or a time.
+    /// Parses `after=`: the next request of a type, or a time.
     pub fn parse_after(text: &str) -> Option<Self> {
         let request = parse_access(text).map(|access| Self::next(TriggerSide::After, access));
         request.or_else(|| {
@@ -383,7 +383,7 @@ impl TriggerEvent {
         })
     }
 
-    /// Waits for the `nth` such request. Fails, naming `field`, if the trigger waits for a time.
+    /// Makes the trigger wait for the `nth` such request. Fails, naming `field`, for a time.
     pub fn with_nth(self, nth: u64, field: &str) -> Result<Self, InputError> {
         match self {
             Self::Request { side, access, .. } => Ok(Self::Request { side, access, nth }),

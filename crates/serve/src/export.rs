@@ -42,14 +42,14 @@ pub struct Timing<D = Box<dyn Device>> {
     /// The device that serves the requests. It always has room for another.
     pub device: D,
     pub speed: Speed,
-    /// True to never sleep while requests are in progress, instead of until a reply is nearly due.
+    /// True to stay awake while requests are in progress, not only shortly before a reply is due.
     pub spins: bool,
 }
 
 /// Builds a device in the state after power-on.
 pub type DeviceFactory<D> = Box<dyn Fn() -> D + Send>;
 
-/// What cutting the power of an export requires.
+/// The requirements for cutting the power of an export.
 pub struct PowerConfig<D> {
     /// Capacity of the drive's buffer, which limits the writes that can be lost.
     pub capacity: SectorCount,

@@ -38,7 +38,7 @@ pub struct ExportSpec {
 pub struct Pace {
     /// `None` if requests take no time.
     pub speed: Option<Speed>,
-    /// True to never sleep while requests are in progress.
+    /// True to stay awake while requests are in progress.
     pub spins: bool,
     /// Default limit on the 99th percentile of lateness.
     pub bound: Span,
@@ -91,7 +91,7 @@ impl ExportSpec {
     }
 
     /// Builds the export; `seed` seeds the device's random behaviour.
-    /// Fails if a part is invalid, or the file cannot be opened.
+    /// Fails if the specification is invalid or the file cannot be opened.
     pub fn build(&self, pace: Pace, seed: u64) -> Result<Export, Error> {
         self.build_over(pace, move |system, policy, _| system.queued(policy, seed))
     }

@@ -1,4 +1,4 @@
-//! Serves simulated drives to other programs, in the drives' own time.
+//! Serves simulated drives to other programs, with the timing of the drives.
 //!
 //! An [`Export`] is data in a [`Store`](store::Store) with a simulated device that determines how
 //! long requests take. A [`Server`] has one thread that accepts connections, and one for each

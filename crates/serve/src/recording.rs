@@ -1,8 +1,8 @@
 //! Records the requests of clients and the completions of a device as a trace.
 //!
-//! A [`Tap`] observes the device. It passes requests in order of arrival to the thread of a
-//! [`Recorder`], which writes the trace: each once it and all before it have completed. Drive time
-//! starts with the first request, so a replay on an equal device has the same response times.
+//! A [`Tap`] observes the device. It passes each request, once it and all earlier requests have
+//! completed, to the thread of a [`Recorder`], which writes the trace. Drive time starts with the
+//! first request, so a replay on an identical device has the same response times.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fs::File;

@@ -35,7 +35,7 @@ pub trait Protocol: Send + 'static {
         None
     }
 
-    /// Starts to serve `export`; `waker` wakes the thread of the service.
+    /// Starts serving `export`; `waker` wakes the thread of the service.
     fn serve(&self, export: Export<Self::Device>, waker: Waker) -> io::Result<Self::Service>;
 }
 

@@ -75,7 +75,7 @@ impl Listener {
         Self::new(socket, path)
     }
 
-    /// Returns the sockets that systemd has opened for this process. Only TCP and Unix are allowed.
+    /// Returns the sockets opened by systemd for this process. Fails if any is not TCP or Unix.
     pub fn activated() -> io::Result<Vec<Self>> {
         let mut given = listenfd::ListenFd::from_env();
         let mut all = Vec::new();

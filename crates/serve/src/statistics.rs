@@ -54,7 +54,7 @@ pub enum Access {
     Trim,
     Zero,
     Status,
-    /// A command about the disk itself.
+    /// A command that does not access data.
     Other,
     Refused,
 }

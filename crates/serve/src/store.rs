@@ -23,7 +23,7 @@ pub trait Store: Send {
     /// Zeroes `length` bytes from `offset`. With `may_free`, they need not take up space.
     fn zero(&mut self, offset: u64, length: u64, may_free: bool) -> io::Result<()>;
 
-    /// Returns the extent that begins at `offset`, cut off after at most `length` bytes.
+    /// Returns the extent that begins at `offset`, limited to `length` bytes.
     fn extent(&mut self, offset: u64, length: u64) -> io::Result<Extent>;
 
     /// Returns the file to synchronise so that written data survive the end of this program.
@@ -428,7 +428,7 @@ pub struct FileSyncer {
 }
 
 impl FileSyncer {
-    /// Starts the thread with a duplicate of `file`; it wakes `waker` after each answer.
+    /// Starts the thread with a duplicate of `file`. The thread wakes `waker` after each answer.
     pub fn new(file: &File, waker: Waker) -> io::Result<Self> {
         let file = file.try_clone()?;
         let (asked, asks) = channel();

@@ -1,8 +1,8 @@
 //! The thread that serves an export over any protocol, and its interface to protocols.
 //!
-//! It alone owns the [`Service`], with the device and the store. It sleeps until a request or a
-//! completion is due, so replies are sent without a thread switch, and no client can delay another:
-//! sockets never block, and each connection has its own buffers.
+//! The thread alone owns the [`Service`], with the device and the store. It sleeps until a request
+//! arrives or a completion is due, so replies are sent without a thread switch. No client can delay
+//! another: sockets never block, and each connection has its own buffers.
 
 use std::io;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ const WAKE_EARLY: Duration = Duration::from_micros(200);
 /// Time limit for outstanding replies when the service stops.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A client that is silent for this long is pinged, and after as long again disconnected.
+/// A client that is silent for this long is pinged; after twice this time, it is disconnected.
 const PING_AFTER: Duration = Duration::from_secs(30);
 
 enum Message<S> {
@@ -86,7 +86,7 @@ impl<S: Session> WorkerHandle<S> {
         ))
     }
 
-    /// Stops taking requests; the service ends when all have been answered.
+    /// Stops accepting requests; the service ends when all have been answered.
     pub fn stop(&self) {
         self.send(Message::Stop);
     }
@@ -143,7 +143,7 @@ impl<D: Service> Worker<D> {
         self.service.finish()
     }
 
-    /// Waits until there is work; returns the connections that have some.
+    /// Waits until there is work; returns the connections that are ready.
     fn sleep(&mut self) -> Vec<Ready> {
         let mut sockets = vec![PollFd::new(&self.woken, PollFlags::IN)];
         let mut numbers = Vec::new();

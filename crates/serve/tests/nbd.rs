@@ -44,7 +44,7 @@ fn option(option: u32, data: &[u8]) -> Vec<u8> {
 }
 
 /// Returns a handshake after its greeting and flags.
-fn greeted() -> NbdHandshake {
+fn new_handshake() -> NbdHandshake {
     let mut handshake = NbdHandshake::new(Encryption::Off);
     assert_eq!(handshake.output(), b"NBDMAGICIHAVEOPT\0\x03");
     handshake.sent(18);
@@ -79,7 +79,7 @@ fn ask(handshake: &mut NbdHandshake, number: u32, data: &[u8]) -> (Vec<Answer>, 
 }
 
 /// Returns the only answer.
-fn only(answers: &(Vec<Answer>, NbdStep)) -> u32 {
+fn only_answer(answers: &(Vec<Answer>, NbdStep)) -> u32 {
     assert_eq!(
         (answers.0.len(), &answers.1),
         (1, &NbdStep::Wait),
@@ -90,7 +90,7 @@ fn only(answers: &(Vec<Answer>, NbdStep)) -> u32 {
 
 #[test]
 fn exports_are_listed_and_described() {
-    let mut handshake = greeted();
+    let mut handshake = new_handshake();
     let (list, _) = ask(&mut handshake, code::LIST, b"");
     let names: Vec<String> = list[..3]
         .iter()
@@ -119,8 +119,8 @@ fn exports_are_listed_and_described() {
 
 #[test]
 fn options_are_refused_with_the_reason() {
-    let mut handshake = greeted();
-    let mut refused = |number, data: &[u8]| only(&ask(&mut handshake, number, data));
+    let mut handshake = new_handshake();
+    let mut refused = |number, data: &[u8]| only_answer(&ask(&mut handshake, number, data));
     assert_eq!(
         refused(code::GO, &Choice::emit("none", &[])),
         answer::UNKNOWN
@@ -145,7 +145,7 @@ fn options_are_refused_with_the_reason() {
 
 #[test]
 fn an_option_that_is_too_long_is_skipped() {
-    let mut handshake = greeted();
+    let mut handshake = new_handshake();
     let long = option(code::GO, &[0; 100_000]);
     for part in long.chunks(5_000) {
         assert!(part.len() <= handshake.room());
@@ -158,7 +158,7 @@ fn an_option_that_is_too_long_is_skipped() {
 
 #[test]
 fn contexts_are_listed_and_chosen() {
-    let mut handshake = greeted();
+    let mut handshake = new_handshake();
     ask(&mut handshake, code::STRUCTURED_REPLY, b"");
     let mut found = |number, name, texts: &[&str]| {
         let (answers, _) = ask(&mut handshake, number, &Queries::emit(name, texts));
@@ -204,7 +204,7 @@ fn contexts_are_listed_and_chosen() {
 /// Chooses a context of a missing export, which revokes the previous choice.
 fn choose_missing_export(handshake: &mut NbdHandshake) -> u32 {
     let data = Queries::emit("none", &["base:allocation"]);
-    only(&ask(handshake, code::SET_CONTEXTS, &data))
+    only_answer(&ask(handshake, code::SET_CONTEXTS, &data))
 }
 
 #[test]
@@ -222,14 +222,14 @@ fn an_export_can_be_chosen_without_go() {
         assert_eq!(handshake.output().len(), length);
         assert_eq!(handshake.output()[..8], BYTES.to_be_bytes());
     }
-    let mut handshake = greeted();
+    let mut handshake = new_handshake();
     handshake.received(&option(code::EXPORT_NAME, b"none"));
     assert_eq!(handshake.step(&exports(), false), NbdStep::Close);
 }
 
 #[test]
 fn connections_beyond_the_limit_and_unknown_flags_are_refused() {
-    let mut handshake = greeted();
+    let mut handshake = new_handshake();
     handshake.received(&option(code::GO, &Choice::emit("", &[])));
     assert_eq!(handshake.step(&exports(), true), NbdStep::Wait);
     assert_eq!(answers(&mut handshake, code::GO)[0].0, answer::POLICY);
@@ -635,7 +635,7 @@ fn random_options_are_answered() {
         option(code::STRUCTURED_REPLY, b""),
     ];
     for _ in 0..20_000 {
-        let mut handshake = greeted();
+        let mut handshake = new_handshake();
         for _ in 0..4 {
             let mut bytes = valid[numbers.below(5) as usize].clone();
             let at = numbers.below(bytes.len() as u64) as usize;

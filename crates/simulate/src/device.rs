@@ -152,7 +152,7 @@ impl Below<'_> {
                 return Ok(disk(self.drive.mechanism.at_angle(self.origin), self.seed));
             }
             let drive = self.drive.drive_starting_at(self.origin);
-            return Ok(BoxedDevice::new(drive.seeded(self.seed)));
+            return Ok(BoxedDevice::new(drive.with_seed(self.seed)));
         };
         let below = Below { levels, ..*self };
         level.check_needs(below.knowledge(), levels)?;

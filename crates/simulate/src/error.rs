@@ -37,7 +37,7 @@ impl Error {
     }
 
     /// Returns the error with the caller's name for the argument.
-    pub fn calling(self, name: &str) -> Self {
+    pub fn with_field(self, name: &str) -> Self {
         match self {
             Self::Input(error) => Self::Input(error.named(name)),
             other => other,

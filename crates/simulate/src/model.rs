@@ -76,7 +76,7 @@ impl Model {
         name: &str,
         argument: &'static str,
     ) -> Result<Self, Error> {
-        let model = Self::find(name).map_err(|error| error.calling(argument))?;
+        let model = Self::find(name).map_err(|error| error.with_field(argument))?;
         if model.disk().sectors == disk.sectors {
             return Ok(model);
         }

@@ -49,7 +49,7 @@ impl<'t> StackExpression<'t> {
             let entry = devices::find(call.name, &field)?;
             let mut args = Args::new(&call, ());
             field = args.field("drive");
-            let given = call.given.iter().filter(|(key, _)| *key == "drive");
+            let given = call.parameters.iter().filter(|(key, _)| *key == "drive");
             let below: Vec<&str> = given.map(|(_, value)| *value).collect();
             if below.len() < 2 || !entry.info.takes_several() {
                 args.need("drive", BELOW, |value| (!value.is_empty()).then_some(()))?;

@@ -172,7 +172,7 @@ impl System {
 
     /// Returns the drive, without the devices in front of it, below a host's queue.
     pub(crate) fn drive_host(&self, policy: &dyn MakePolicy, seed: u64) -> Host<Drive> {
-        let drive = self.drive.drive().seeded(seed);
+        let drive = self.drive.drive().with_seed(seed);
         let policy = policy.policy(&drive);
         Host::new(drive, policy)
     }

@@ -279,8 +279,8 @@ impl BlockConverter {
 pub struct Arrivals {
     /// Each request, and its arrival.
     pub requests: Vec<(Instant, Request)>,
-    /// Doubts about the trace, one line each.
-    pub doubts: Vec<String>,
+    /// Warnings about the trace, one line each.
+    pub warnings: Vec<String>,
     /// Requested changes, one line each.
     pub changes: Vec<String>,
 }
@@ -312,7 +312,7 @@ impl Arrivals {
             return Err(Error::argument("trace", name, expected));
         }
         Ok(Self {
-            doubts: rows.doubts(),
+            warnings: rows.doubts(),
             changes: rows.changes(),
             requests,
         })

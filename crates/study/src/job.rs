@@ -51,7 +51,7 @@ impl Job {
         let (input, trace) = match &inputs.source {
             CellInput::Generated { workload, requests } => {
                 let workload = system.workload(workload);
-                let wrong = |error: Error| error.calling("cell.workload").to_string();
+                let wrong = |error: Error| error.with_field("cell.workload").to_string();
                 let mut generated = GeneratedRequests::new(workload.map_err(wrong)?);
                 generated.requests = Some(*requests);
                 (Input::Generated(generated), None)
@@ -73,10 +73,10 @@ impl Job {
     }
 
     pub(crate) fn add_inputs(&self, files: Files) -> Files {
-        let files = files.reading("cell.drive", self.system.drive_name());
+        let files = files.with_input("cell.drive", self.system.drive_name());
         match &self.inputs.source {
-            CellInput::Generated { workload, .. } => files.reading("cell.workload", workload),
-            CellInput::Traced { trace, .. } => files.reading_trace("cell.trace", trace),
+            CellInput::Generated { workload, .. } => files.with_input("cell.workload", workload),
+            CellInput::Traced { trace, .. } => files.with_input_trace("cell.trace", trace),
         }
     }
 
@@ -191,7 +191,7 @@ impl SharedInputs {
             return Ok(system.clone());
         }
         let base = System::parse(&inputs.drive);
-        let base = base.map_err(|error| error.calling("cell.drive").to_string())?;
+        let base = base.map_err(|error| error.with_field("cell.drive").to_string())?;
         let system = if inputs.spec.is_empty() {
             base
         } else {

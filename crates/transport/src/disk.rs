@@ -1,5 +1,5 @@
-//! A drive under test: reads, writes, seeks and what it reports about itself, with retries, limits
-//! and a count of their cost.
+//! A drive under test: its reads, writes, seeks and reports about itself, with retries, limits and
+//! a count of their cost.
 
 use diskarm_core::units::{Bytes, Instant, Lbn, SectorCount, Span};
 use diskarm_wire::command::{AddressFormat, Blocks, Caching, Size, Values};
@@ -235,8 +235,8 @@ impl<'a> Disk<'a> {
         Ok(&self.buffer)
     }
 
-    fn read_with(&mut self, at: Lbn, sectors: u16, media: bool) -> Result<CommandTimes, Error> {
-        let (size, blocks, caching) = addressing(at, sectors, media);
+    fn read_with(&mut self, at: Lbn, sectors: u16, fua: bool) -> Result<CommandTimes, Error> {
+        let (size, blocks, caching) = addressing(at, sectors, fua);
         let command = Command::Read {
             size,
             blocks,
@@ -249,8 +249,8 @@ impl<'a> Disk<'a> {
         times
     }
 
-    fn write_with(&mut self, at: Lbn, sectors: u16, media: bool) -> Result<CommandTimes, Error> {
-        let (size, blocks, caching) = addressing(at, sectors, media);
+    fn write_with(&mut self, at: Lbn, sectors: u16, fua: bool) -> Result<CommandTimes, Error> {
+        let (size, blocks, caching) = addressing(at, sectors, fua);
         let command = Command::Write {
             size,
             blocks,
@@ -468,7 +468,7 @@ impl<'a> Disk<'a> {
 ///
 /// A drive that is busy, becoming ready, or reporting a reset has not executed the command (SAM-5,
 /// SPC-4). All other statuses are results. One of them reports that the parameters or the capacity
-/// of the drive have changed: measurements before and after that belong to different drives, so
+/// of the drive have changed: measurements before and after that describe different drives, so
 /// the measurement fails. It also fails if the drive reports that an earlier command failed after
 /// its completion. Before the first command on a connection (`is_first`) both are harmless.
 pub fn retry_delay(reply: &Reply, is_first: bool) -> Option<Span> {

@@ -2,8 +2,8 @@
 //!
 //! A [`Session`] has one connection and executes one command at a time, because drives are
 //! measured that way. It sends as much data with a command as the target permits, and more on
-//! request. It authenticates by CHAP, and requires the same of the target if it has a secret for
-//! that. The source is RFC 7143, cited by the names of its messages and keys.
+//! request. It authenticates with CHAP, and requires the same of the target if it has a secret for
+//! it. The source is RFC 7143, which is cited by the names of messages and keys.
 
 mod connection;
 
@@ -74,7 +74,7 @@ pub struct Session {
     numbers: SequenceNumbers,
     lun: Lun,
     tag: u32,
-    writes: bool,
+    can_write: bool,
     /// The error after which the session can no longer be used.
     failure: Option<TransportError>,
     clock: HostClock,
@@ -104,7 +104,7 @@ fn open(
         numbers,
         lun: Lun::new(address.lun),
         tag: 0,
-        writes: false,
+        can_write: false,
         failure: None,
         clock: HostClock::start(),
     })
@@ -162,7 +162,7 @@ impl Session {
         if !overwrite_data && let Some(what) = safety::content(self).map_err(Error::Disk)? {
             return Err(Error::Content(what));
         }
-        self.writes = true;
+        self.can_write = true;
         Ok(())
     }
 
@@ -174,7 +174,7 @@ impl Session {
         let length = data.len();
         let deadline = HostInstant::now() + safety::timeout(block, length);
         while self.numbers.max_command.is_before(self.numbers.command) {
-            // The target will advance its command window.
+            // Wait for the target to advance its command window.
             let (message, content) = self.connection.receive(deadline)?;
             self.handle_unsolicited(&message, &content)?;
         }
@@ -376,7 +376,7 @@ impl Session {
 
 impl Transport for Session {
     fn execute(&mut self, command: &[u8], data: Data<'_>) -> Result<Reply, TransportError> {
-        if !self.writes && !safety::leaves_data_alone(command, data.sent()) {
+        if !self.can_write && !safety::leaves_data_alone(command, data.sent()) {
             return Ok(safety::write_protected(self.now()));
         }
         if let Some(failure) = &self.failure {

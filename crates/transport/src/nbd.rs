@@ -13,7 +13,7 @@ use diskarm_wire::nbd::{ClientFlags, Command, Error, Greeting, Headers, MAX_STRI
 
 use crate::transport::{Fault, Lost, Reader, Size, Source, host_and_port};
 
-/// Default port of servers (IANA).
+/// Default port of NBD servers (IANA).
 const PORT: u16 = 10809;
 
 /// Block size in bytes, unless the server requires larger blocks.
@@ -132,7 +132,7 @@ fn truncated<E>(_: E) -> Lost {
     protocol_error("a truncated message")
 }
 
-fn exact<const N: usize>(stream: &mut Stream) -> io::Result<[u8; N]> {
+fn read_array<const N: usize>(stream: &mut Stream) -> io::Result<[u8; N]> {
     let mut bytes = [0; N];
     stream.read_exact(&mut bytes)?;
     Ok(bytes)
@@ -140,7 +140,7 @@ fn exact<const N: usize>(stream: &mut Stream) -> io::Result<[u8; N]> {
 
 /// Performs the handshake. Returns the size of the export.
 fn choose_export(stream: &mut Stream, export: &str) -> Result<Size, Lost> {
-    let bytes: [u8; Greeting::LENGTH] = exact(stream)?;
+    let bytes: [u8; Greeting::LENGTH] = read_array(stream)?;
     let greeting = Greeting::parse(&bytes).map_err(truncated)?;
     let is_newstyle = greeting.password == Greeting::PASSWORD && greeting.magic == Greeting::MAGIC;
     if !is_newstyle || !greeting.fixed_newstyle {
@@ -165,7 +165,7 @@ fn choose_export(stream: &mut Stream, export: &str) -> Result<Size, Lost> {
 fn receive_answers(stream: &mut Stream, export: &str) -> Result<Size, Lost> {
     let (mut size, mut minimum) = (None, 1);
     for _ in 0..MAX_ANSWERS {
-        let bytes: [u8; AnswerHeader::LENGTH] = exact(stream)?;
+        let bytes: [u8; AnswerHeader::LENGTH] = read_array(stream)?;
         let header = AnswerHeader::parse(&bytes).map_err(truncated)?;
         if header.magic != AnswerHeader::MAGIC || header.length > MAX_ANSWER_LENGTH {
             return Err(protocol_error("an invalid answer to an option"));
@@ -246,7 +246,7 @@ impl Reader for Client {
         let offset = first.0 * self.size.sector.0;
         let sent = self.send(Command::Read, offset, room.len() as u64);
         sent.map_err(Lost::from)?;
-        let header: [u8; Simple::LENGTH] = exact(&mut self.stream).map_err(Lost::from)?;
+        let header: [u8; Simple::LENGTH] = read_array(&mut self.stream).map_err(Lost::from)?;
         let reply = Simple::parse(&header).map_err(truncated)?;
         if reply.magic != Simple::MAGIC || reply.cookie != self.cookie {
             return Err(protocol_error("a reply to another request").into());

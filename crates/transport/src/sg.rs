@@ -22,9 +22,9 @@ pub use linux::Sg;
 pub enum Error {
     /// A file could not be opened or read.
     File { path: PathBuf, source: io::Error },
-    /// The path does not name a disk that takes SCSI commands.
+    /// The path is not that of a disk that accepts SCSI commands.
     NotADisk { path: PathBuf, kind: &'static str },
-    /// The system is using the drive, whose data writes would corrupt.
+    /// The system is using the drive, so writes would corrupt its data.
     InUse { path: PathBuf, by: String },
     /// The drive is not empty.
     Content { path: PathBuf, what: &'static str },

@@ -1,4 +1,4 @@
-//! The interfaces to drives and to storage that is only read, and their errors.
+//! The interfaces to drives and to read-only storage, and their errors.
 
 use std::time::{Duration, Instant as HostInstant};
 

@@ -384,7 +384,7 @@ macro_rules! commands {
                 $($first $(| $code)* $(if block[1] & 0x1f == $action)? => {
                     Command::$name $({ $($field: CommandField::read(block, $positions)?,)+ })?
                 })+
-                code => unreachable!("operation {code:#04x} has a command"),
+                code => unreachable!("operation {code:#04x} has no command"),
             })
         }
 

@@ -20,7 +20,7 @@ pub enum Address {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Extended {
     /// The position; its offset is below 2^28, or [`WHOLE_TRACK`].
-    pub place: Physical,
+    pub position: Physical,
     /// MADS: the next address in the list is the last of a run that begins here.
     pub begins_run: bool,
 }
@@ -68,14 +68,14 @@ impl Address {
             offset: number(&data[4..]) as u32,
         };
         let extended = || {
-            let (place, flags) = (physical(), data[4]);
-            let place = Physical {
-                offset: place.offset & WHOLE_TRACK,
-                ..place
+            let (position, flags) = (physical(), data[4]);
+            let position = Physical {
+                offset: position.offset & WHOLE_TRACK,
+                ..position
             };
             // Three bits are reserved.
             (flags & 0x70 == 0).then_some(Extended {
-                place,
+                position,
                 begins_run: flags & 0x80 != 0,
             })
         };
@@ -101,15 +101,15 @@ impl Address {
                 put(&mut data[..8], block);
                 8
             }
-            Self::BytesFromIndex(place) | Self::PhysicalSector(place) => {
-                put(&mut data[..3], u64::from(place.cylinder));
-                data[3] = place.head;
-                put(&mut data[4..8], u64::from(place.offset));
+            Self::BytesFromIndex(position) | Self::PhysicalSector(position) => {
+                put(&mut data[..3], u64::from(position.cylinder));
+                data[3] = position.head;
+                put(&mut data[4..8], u64::from(position.offset));
                 8
             }
             Self::ExtendedBytesFromIndex(at) | Self::ExtendedPhysicalSector(at) => {
-                assert!(at.place.offset <= WHOLE_TRACK, "an offset has 28 bits");
-                let end = Self::PhysicalSector(at.place).emit(data);
+                assert!(at.position.offset <= WHOLE_TRACK, "an offset has 28 bits");
+                let end = Self::PhysicalSector(at.position).emit(data);
                 data[4] |= u8::from(at.begins_run) << 7;
                 end
             }

@@ -2,8 +2,7 @@
 //!
 //! This crate only encodes and decodes. [`Command::parse`] checks a command block against the table
 //! of [`operation`]s, which lists lengths and reserved bits; `emit` does the reverse. Transferred
-//! data (sense data, mode pages, lists) have `parse` and `emit`, and `parse(emit(x)) = x` for all
-//! `x`.
+//! data (sense data, mode pages, lists) have `parse` and `emit`, and `parse(emit(x)) = x`.
 //!
 //! The standards are SAM-5, SPC-4 and SBC-3 of INCITS T10, and SCSI-2 (X3.131) for features of
 //! drives of the 1990s that the others left out. They are cited by name and command, since section

@@ -447,7 +447,7 @@ fn fields_do_not_overlap() {
         let mut data = *mask;
         data[0] |= code;
         data[1] |= fixed;
-        let message = Message::parse(&data).expect("a message");
+        let message = Message::parse(&data).expect("valid message");
         assert_eq!(message.emit(Lengths::of_data(0)), data, "{code:02x}");
         let mut noisy = [0xff; 48];
         noisy[0] = 0x40 | code;
@@ -487,7 +487,7 @@ proptest! {
     ) {
         let mut all: Vec<u8> = data.into_iter().chain(rest).collect();
         all[0] = all[0] & 0x40 | CODES[code].0;
-        let message = Message::parse(&all).expect("a message");
+        let message = Message::parse(&all).expect("valid message");
         let lengths = Lengths { ahs_words: all[4], data_length };
         let emitted = message.emit(lengths);
         prop_assert_eq!(Message::parse(&emitted), Ok(message));

@@ -54,12 +54,12 @@ fn translate_pages_match_the_standard() {
     assert_eq!(query.emit(), [0x40, 0, 0, 10, 0, 5, 1, 2, 3, 4, 0, 0, 0, 0]);
     let found = [0x40, 0, 0, 10, 0, 0x45, 0, 7, 0xcf, 12, 0, 0, 0, 95];
     let translated = Translated::parse(&found).unwrap();
-    let place = Physical {
+    let position = Physical {
         cylinder: 1999,
         head: 12,
         offset: 95,
     };
-    assert_eq!(translated.address, Address::PhysicalSector(place));
+    assert_eq!(translated.address, Address::PhysicalSector(position));
     assert!(translated.alternate_sector && !translated.alternate_track);
     assert_eq!(translated.emit(), found);
     assert_eq!(Translated::parse(&[0x41; 14]), Err(Malformed::Code(0x41)));
@@ -120,9 +120,12 @@ fn reservations_round_trip() {
 }
 
 fn extended(variant: fn(Extended) -> Address) -> impl Fn((Physical, bool)) -> Address {
-    move |(mut place, begins_run)| {
-        place.offset &= defect::WHOLE_TRACK;
-        variant(Extended { place, begins_run })
+    move |(mut position, begins_run)| {
+        position.offset &= defect::WHOLE_TRACK;
+        variant(Extended {
+            position,
+            begins_run,
+        })
     }
 }
 
@@ -130,13 +133,13 @@ fn extended(variant: fn(Extended) -> Address) -> impl Fn((Physical, bool)) -> Ad
 #[test]
 fn a_bit_marks_the_beginning_of_a_run() {
     let data = [0, 7, 0xcf, 12, 0x80, 0, 0, 95];
-    let place = Physical {
+    let position = Physical {
         cylinder: 1999,
         head: 12,
         offset: 95,
     };
     let run = Extended {
-        place,
+        position,
         begins_run: true,
     };
     let format = AddressFormat::ExtendedPhysicalSector;
@@ -183,8 +186,8 @@ fn transport_ids_match_the_standard() {
 }
 
 fn any_address() -> impl Strategy<Value = Address> {
-    let place = (0u32..1 << 24, any::<u8>(), any::<u32>());
-    let place = place.prop_map(|(cylinder, head, offset)| Physical {
+    let position = (0u32..1 << 24, any::<u8>(), any::<u32>());
+    let position = position.prop_map(|(cylinder, head, offset)| Physical {
         cylinder,
         head,
         offset,
@@ -192,10 +195,10 @@ fn any_address() -> impl Strategy<Value = Address> {
     prop_oneof![
         any::<u32>().prop_map(Address::ShortBlock),
         any::<u64>().prop_map(Address::LongBlock),
-        place.clone().prop_map(Address::BytesFromIndex),
-        (place.clone(), any::<bool>()).prop_map(extended(Address::ExtendedBytesFromIndex)),
-        (place.clone(), any::<bool>()).prop_map(extended(Address::ExtendedPhysicalSector)),
-        place.prop_map(Address::PhysicalSector),
+        position.clone().prop_map(Address::BytesFromIndex),
+        (position.clone(), any::<bool>()).prop_map(extended(Address::ExtendedBytesFromIndex)),
+        (position.clone(), any::<bool>()).prop_map(extended(Address::ExtendedPhysicalSector)),
+        position.prop_map(Address::PhysicalSector),
     ]
 }
 

@@ -46,7 +46,7 @@ pub fn run(arguments: &[String]) -> Result<(), Error> {
 
 fn fit(root: &Path, binary: &Path, drive: &str) -> Result<(), String> {
     let rows = format!("..{}", program::middle(root, drive)?);
-    let name = program::calibrated(drive);
+    let name = program::calibrated_name(drive);
     let file = format!("{CATALOGUE}/{name}.toml");
     let began = Instant::now();
     let output = Command::new(binary)

@@ -14,7 +14,7 @@ use std::process::Command;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use crate::program::{calibrated, trace};
+use crate::program::{calibrated_name, trace};
 use crate::{Error, at};
 
 /// The record, next to this crate's manifest.
@@ -70,7 +70,7 @@ pub fn run(arguments: &[String]) -> Result<(), Error> {
     let done = match (is_record, study) {
         (true, None) => record(&computed),
         (true, Some(_)) => {
-            let mut all = recorded()?;
+            let mut all = read_record()?;
             all.extend(computed);
             record(&all)
         }
@@ -90,14 +90,14 @@ fn record(computed: &BTreeMap<String, String>) -> Result<(), String> {
     fs::write(RECORD, text).map_err(|error| at(RECORD, error))
 }
 
-fn recorded() -> Result<BTreeMap<String, String>, String> {
+fn read_record() -> Result<BTreeMap<String, String>, String> {
     let text = fs::read_to_string(RECORD).map_err(|error| at(RECORD, error))?;
     toml::from_str(&text).map_err(|error| at(RECORD, error))
 }
 
 /// Compares with the record. If `is_partial`, the other outputs in it were not computed.
 fn compare(computed: &BTreeMap<String, String>, is_partial: bool) -> Result<(), String> {
-    let recorded = recorded()?;
+    let recorded = read_record()?;
     let mut differing = Vec::new();
     for (name, digest) in computed {
         match recorded.get(name) {
@@ -142,7 +142,7 @@ fn compute_all(
     folder: &Path,
     digests: &mut BTreeMap<String, String>,
 ) -> Result<(), String> {
-    for (name, arguments) in simulations().into_iter().chain(traced()) {
+    for (name, arguments) in simulations().into_iter().chain(trace_cases()) {
         let output = execute(program, &arguments)?;
         let digest = digest_of_json(&output).map_err(|error| format!("{name}: {error}"))?;
         digests.insert(name, digest);
@@ -205,7 +205,7 @@ fn simulations() -> Vec<Case> {
 }
 
 /// Returns the commands on measured and recorded traces.
-fn traced() -> Vec<Case> {
+fn trace_cases() -> Vec<Case> {
     let mut cases = Vec::new();
     for drive in MEASURED.split(' ') {
         let mut forms = vec!["validate"];
@@ -214,7 +214,7 @@ fn traced() -> Vec<Case> {
             forms.push("validate --locked");
         }
         for form in forms {
-            for model in [drive, &calibrated(drive)] {
+            for model in [drive, &calibrated_name(drive)] {
                 let line = format!("{form} --json --drive {model} {}", trace(drive));
                 cases.push((format!("{form} {model}"), command(&line, &[])));
             }

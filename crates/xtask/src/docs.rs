@@ -69,7 +69,7 @@ fn entries<T: DeserializeOwned>(name: &str, key: &str, text: &str) -> Result<Vec
 pub const MAX_COLUMNS: usize = 100;
 
 /// Wraps `text` into lines of at most `columns`.
-pub fn filled(text: &str, columns: usize) -> String {
+pub fn fill(text: &str, columns: usize) -> String {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split_whitespace() {
         match lines.last_mut() {
@@ -98,7 +98,7 @@ mod tests {
     fn prose_is_wrapped() {
         let ab = ["ab"; 33].join(" ");
         let text = format!("{ab}\nc d");
-        assert_eq!(filled(&text, MAX_COLUMNS), format!("{ab} c\nd"));
-        assert_eq!(filled("a\n b", MAX_COLUMNS), "a b");
+        assert_eq!(fill(&text, MAX_COLUMNS), format!("{ab} c\nd"));
+        assert_eq!(fill("a\n b", MAX_COLUMNS), "a b");
     }
 }

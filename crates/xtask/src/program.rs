@@ -76,7 +76,7 @@ pub fn trace(drive: &str) -> String {
 }
 
 /// Returns the name of the variant of a drive that is fitted to the first half of its trace.
-pub fn calibrated(drive: &str) -> String {
+pub fn calibrated_name(drive: &str) -> String {
     format!("{drive}-calibrated")
 }
 

@@ -213,7 +213,7 @@ The studies of `diskarm study run NAME`; `--quick` runs the short form. The file
 `crates/study/studies`; `about` lists the differences from the setting of the paper. Two studies do
 not belong to a paper: they test a policy of this project, [aspctf-seq](../aspctf-seq.md).";
 
-/// The measures and their metrics.
+/// Lists the measures and their metrics.
 pub fn measures() -> String {
     let measures = measure::infos().map(|info| {
         let columns = (info.columns)().into_iter();
@@ -224,7 +224,7 @@ pub fn measures() -> String {
     head("Measures", MEASURES) + &measures.collect::<Vec<String>>().join("\n")
 }
 
-/// The checks and their keys.
+/// Lists the checks and their keys.
 pub fn checks() -> String {
     let rows = claim::CHECKS.iter().map(|info| {
         vec![
@@ -236,7 +236,7 @@ pub fn checks() -> String {
     head("Checks of claims", CHECKS) + &table(&["check", "holds when", "keys"], rows)
 }
 
-/// The studies that come with the program.
+/// Lists the studies that come with the program.
 pub fn studies() -> String {
     let rows = STUDIES.iter().map(|entry| {
         let whole = read(entry, false);

@@ -77,7 +77,7 @@ fn unit_and_range(kind: KeyKind) -> (&'static str, String) {
     (unit, range.to_owned())
 }
 
-/// Formats powers of ten from a billion on as powers.
+/// Formats powers of ten from a billion up as powers.
 fn number(count: u64) -> String {
     let zeros = count.ilog10();
     if 10_u64.pow(zeros) == count && zeros >= 9 {
@@ -87,7 +87,7 @@ fn number(count: u64) -> String {
     }
 }
 
-/// The default of a key.
+/// Returns the default of a key.
 fn default(key: &Key) -> String {
     if key.required {
         return String::new();

@@ -64,12 +64,12 @@ impl Target {
         match url.split_once(':') {
             Some(("sim", name)) => {
                 let (name, realism) = split_realism(name)?;
-                let model = Model::find(name).map_err(|error| error.calling("URL"))?;
+                let model = Model::find(name).map_err(|error| error.with_field("URL"))?;
                 Ok(Self::Simulated(Box::new(model), realism))
             }
             Some(("iscsi", rest)) => {
-                let wrong = || Error::option("URL", url, Address::EXPECTED);
-                let address = Address::parse(rest).ok_or_else(wrong)?;
+                let invalid = || Error::option("URL", url, Address::EXPECTED);
+                let address = Address::parse(rest).ok_or_else(invalid)?;
                 let credentials = chap.map(args::credentials).transpose()?;
                 if address.target.is_empty() {
                     return Err(missing_target(url, &address, credentials.as_ref()));
@@ -91,8 +91,8 @@ impl Target {
 
     pub fn files(&self) -> Files {
         match self {
-            Self::Simulated(model, _) => Files::default().reading("URL", &model.name),
-            Self::Real(path) => Files::default().reading("URL", &path.to_string_lossy()),
+            Self::Simulated(model, _) => Files::default().with_input("URL", &model.name),
+            Self::Real(path) => Files::default().with_input("URL", &path.to_string_lossy()),
             Self::Iscsi(..) => Files::default(),
         }
     }

@@ -44,8 +44,8 @@ struct ScanRun {
 pub fn run_scan(args: &Args, real: Real) -> Result<(), Error> {
     let mut files = real
         .files
-        .reading("--model", args.model.as_deref().unwrap_or_default());
-    files = files.reading("--workload", args.workload.as_deref().unwrap_or_default());
+        .with_input("--model", args.model.as_deref().unwrap_or_default());
+    files = files.with_input("--workload", args.workload.as_deref().unwrap_or_default());
     let model = model(args)?;
     let path = args.checksums.as_deref();
     let sums = path.map(|path| recorder::output(&mut files, "--checksums", path));
@@ -108,7 +108,7 @@ fn model(args: &Args) -> Result<Option<Model>, Error> {
     let Some(name) = &args.model else {
         return Ok(None);
     };
-    let model = Model::find(name).map_err(|error| error.calling("--model"))?;
+    let model = Model::find(name).map_err(|error| error.with_field("--model"))?;
     Ok(Some(args.changes.apply(model)?))
 }
 

@@ -65,10 +65,10 @@ pub fn run_scan(args: &Args, name: &str) -> Result<(), Error> {
     if args.rebuild || !drive.is_one_drive() {
         return run_disks(args, &scan, &drive, names, &progress);
     }
-    let mut files = Files::default().reading("URL", name);
-    files = files.reading("--workload", workload);
-    files = files.reading_trace("--trace", args.trace.as_deref().unwrap_or_default());
-    files = files.reading("--model", args.model.as_deref().unwrap_or_default());
+    let mut files = Files::default().with_input("URL", name);
+    files = files.with_input("--workload", workload);
+    files = files.with_input_trace("--trace", args.trace.as_deref().unwrap_or_default());
+    files = files.with_input("--model", args.model.as_deref().unwrap_or_default());
     let outputs = Outputs::new(&mut files, args.checkpoint.as_deref(), None)?;
     let predictions = Predictions::create(args, &drive.name, Some(model), &mut files)?;
     let scan = Scan {
@@ -92,7 +92,7 @@ pub fn run_scan(args: &Args, name: &str) -> Result<(), Error> {
 fn read_arrivals(args: &Args, trace: &str, drive: &System) -> Result<Arrivals, Error> {
     let traced = args.traced.replay(&[trace.to_owned()])?;
     let arrivals = Arrivals::read(&traced, drive)?;
-    output::print_warnings(&arrivals.doubts);
+    output::print_warnings(&arrivals.warnings);
     Ok(arrivals)
 }
 
@@ -126,7 +126,7 @@ fn run_disks(
 
 /// Returns the drive, perhaps with faults, or the array.
 fn drive(args: &Args, name: &str) -> Result<System, Error> {
-    let found = System::parse(name).map_err(|error| error.calling("URL"))?;
+    let found = System::parse(name).map_err(|error| error.with_field("URL"))?;
     let drive = args.changes.apply_to_system(found)?;
     if args.in_firmware && drive.is_one_drive() {
         drive.single_drive("URL")?;

@@ -66,13 +66,13 @@ impl Target {
             return Ok(Self::Simulated(name.to_owned()));
         }
         if url.starts_with("nbd:") || url.starts_with("nbd+") {
-            let wrong = || Error::option("URL", url, NbdSource::EXPECTED);
-            return Ok(Real::remote(NbdSource::parse(url).ok_or_else(wrong)?));
+            let invalid = || Error::option("URL", url, NbdSource::EXPECTED);
+            return Ok(Real::remote(NbdSource::parse(url).ok_or_else(invalid)?));
         }
         if let Some(rest) = url.strip_prefix("iscsi:") {
-            let wrong = || Error::option("URL", url, Address::EXPECTED);
+            let invalid = || Error::option("URL", url, Address::EXPECTED);
             let address = Address::parse(rest).filter(|found| !found.target.is_empty());
-            let address = address.ok_or_else(wrong)?;
+            let address = address.ok_or_else(invalid)?;
             let credentials = chap.map(crate::args::credentials).transpose()?;
             return Ok(Real::remote(Scsi(Box::new(move || {
                 boxed(Session::open(&address, credentials.as_ref()))
@@ -102,7 +102,7 @@ impl Target {
         let source = FileSource::new(path);
         Ok(Self::Real(Real {
             may_be_cached: !source.is_direct(),
-            files: Files::default().reading_file("URL", url),
+            files: Files::default().with_input_file("URL", url),
             source: Arc::new(source),
         }))
     }

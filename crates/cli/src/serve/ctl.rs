@@ -63,8 +63,8 @@ enum ServerCommand {
 struct CutArgs {
     /// Keep the sectors of the write in progress that have reached the media
     ///
-    /// With --worst or a server with --instant, the seed chooses a part of the oldest write that
-    /// is not on the media.
+    /// With --worst, or if the server runs with --instant, the seed chooses a part of the oldest
+    /// write that is not on the media.
     #[arg(long)]
     torn: bool,
 

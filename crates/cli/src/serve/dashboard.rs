@@ -123,21 +123,21 @@ fn draw(frame: &mut Frame<'_>, exports: &[ExportStatistics], rates: &[f64], stat
         ];
         let is_slow = late.is_some_and(|late| !late.keeps_time);
         let style = Style::new();
-        Row::new(aligned(cells)).style(if is_slow { style.fg(Color::Red) } else { style })
+        Row::new(align(cells)).style(if is_slow { style.fg(Color::Red) } else { style })
     });
     let widths = [18, 11, 9, 7, 9, 9, 9, 9, 9].map(Constraint::Length);
     let block = Block::bordered()
         .title(" diskarm serve: lateness of replies ")
         .title_bottom(Line::from(format!(" {status} ")).right_aligned());
     let all = Table::new(rows, widths)
-        .header(Row::new(aligned(HEADER.map(str::to_owned))).bold())
+        .header(Row::new(align(HEADER.map(str::to_owned))).bold())
         .block(block);
     frame.render_widget(all, table);
     frame.render_widget(Paragraph::new(verdicts), below);
 }
 
 /// Aligns names to the left and numbers to the right.
-fn aligned(cells: [String; HEADER.len()]) -> Vec<Text<'static>> {
+fn align(cells: [String; HEADER.len()]) -> Vec<Text<'static>> {
     let mut cells: Vec<_> = cells.map(|cell| Text::from(cell).right_aligned()).into();
     cells[0] = cells[0].clone().left_aligned();
     cells

@@ -383,12 +383,12 @@ fn inputs(specs: &[ExportSpec]) -> Result<Files, Error> {
     let mut files = Files::default();
     for spec in specs {
         let model = System::parse(&spec.drive)?;
-        files = files.reading("--drive", model.drive_name());
+        files = files.with_input("--drive", model.drive_name());
         for other in model.others() {
-            files = files.reading("--drive", &other.name);
+            files = files.with_input("--drive", &other.name);
         }
         if let Some(path) = spec.store.path() {
-            files = files.reading_file("--store", path);
+            files = files.with_input_file("--store", path);
         }
     }
     Ok(files)
@@ -400,7 +400,7 @@ fn finish_recordings(
     recordings: Vec<Option<Recording>>,
     exports: &mut [ExportStatistics],
 ) -> Result<(), Error> {
-    let mut ended = Ok(());
+    let mut result = Ok(());
     for (recording, statistics) in recordings.into_iter().zip(exports) {
         let finished = recording.map(|Recording { part, recorder }| {
             let mut recorded = recorder.finish()?;
@@ -415,10 +415,10 @@ fn finish_recordings(
         });
         match finished.transpose() {
             Ok(recorded) => statistics.recording = recorded,
-            Err(error) => ended = ended.and(Err(error)),
+            Err(error) => result = result.and(Err(error)),
         }
     }
-    ended
+    result
 }
 
 const LINE_PERIOD: Duration = Duration::from_secs(10);

@@ -138,7 +138,7 @@ fn folder(
     selection: &Selection,
     names: &[String],
 ) -> Result<Folder, Error> {
-    let reading = |files: Files, name: &String| files.reading("STUDY", name);
+    let reading = |files: Files, name: &String| files.with_input("STUDY", name);
     let inputs = names.iter().fold(runner.inputs(), reading);
     Ok(Folder::new(&selection.folder(study), "--output", inputs)?)
 }

@@ -65,7 +65,7 @@ pub fn run(args: Args) -> Result<(), Error> {
             result => result.map(|written| output::print_notes(&written.notes)),
         };
     }
-    let mut files = Files::default().reading_trace("FILE", &args.input.file);
+    let mut files = Files::default().with_input_trace("FILE", &args.input.file);
     let part = files.output("OUT", &args.out)?.create()?;
     let written = copy(&args, &part.file, &args.out)?;
     part.finish()?;
@@ -99,7 +99,7 @@ fn copy(args: &Args, out: impl Write, name: &str) -> Result<ConvertedTrace, Erro
     }
     let requests = writer.records_count();
     if requests == 0 {
-        let expected = "a trace with requests within --device, --from and --until";
+        let expected = "a trace with requests that match --device, --from and --until";
         return Err(Error::option("FILE", &args.input.file, expected));
     }
     let mut notes = trace.notes();

@@ -94,10 +94,14 @@ fn a_failure_is_explained_once() {
     let shown = String::from_utf8(run.stdout).unwrap();
     assert_within(&shown, 80);
     let words = shown.split_whitespace().collect::<Vec<_>>().join(" ");
-    let reason = "rotation failed: reads of one block end at no common angle of a rotation of 3 to \
-                  25 ms; the delays of the host";
+    let reason = "rotation failed: reads of one block do not end at the same angle for any \
+                  rotation period from 3 to 25 ms; delays in the host";
     assert!(words.contains(reason), "{shown}");
-    assert_eq!(words.matches("no common angle").count(), 1, "{shown}");
+    assert_eq!(
+        words.matches("do not end at the same angle").count(),
+        1,
+        "{shown}"
+    );
     assert!(
         words.ends_with("specification: measuring rotation failed"),
         "{shown}"

@@ -140,7 +140,7 @@ fn leftovers_of_the_same_output_are_removed() {
     let folder = folder("part");
     let out = folder.join("rows.csv");
     let file = |name: &str| folder.join(name);
-    let [left, busy] = ["rows.csv.123.part", "rows.csv.456.part"].map(file);
+    let [leftover, busy] = ["rows.csv.123.part", "rows.csv.456.part"].map(file);
     let others = [
         "rows.csv.part",
         "rows.csv.7a.part",
@@ -148,7 +148,7 @@ fn leftovers_of_the_same_output_are_removed() {
         "row.1.part",
     ]
     .map(file);
-    for path in others.iter().chain([&left, &busy]) {
+    for path in others.iter().chain([&leftover, &busy]) {
         fs::write(path, "partial").unwrap();
     }
     let held = fs::File::open(&busy).unwrap();
@@ -166,7 +166,7 @@ fn leftovers_of_the_same_output_are_removed() {
     let run = diskarm(&[&drive[..], &load].concat());
     assert!(run.status.success(), "{run:?}");
     assert_eq!(fs::read_to_string(&out).unwrap().lines().count(), 11);
-    assert!(!left.exists() && busy.exists());
+    assert!(!leftover.exists() && busy.exists());
     assert!(others.iter().all(|path| path.exists()));
     assert_eq!(fs::read_dir(&folder).unwrap().count(), 6);
     fs::remove_dir_all(&folder).unwrap();
@@ -355,7 +355,7 @@ fn a_trace_among_the_results_of_its_study_is_kept() {
 #[test]
 fn leftovers_of_a_study_are_removed() {
     let studied = Studied::new("study-part", "out/small/results.csv.5.part");
-    let left = [
+    let leftovers = [
         "runs.jsonl.part",
         "runs.jsonl.12.part",
         "results.csv.part",
@@ -375,12 +375,15 @@ fn leftovers_of_a_study_are_removed() {
         names.iter().map(|name| studied.results(name)).collect()
     };
     for command in ["run", "check", "report"] {
-        for path in paths(&left).iter().chain(&paths(&others)) {
+        for path in paths(&leftovers).iter().chain(&paths(&others)) {
             fs::write(path, "partial").unwrap();
         }
         let run = studied.run(command);
         assert!(run.status.success(), "{run:?}");
-        assert!(paths(&left).iter().all(|path| !path.exists()), "{command}");
+        assert!(
+            paths(&leftovers).iter().all(|path| !path.exists()),
+            "{command}"
+        );
         assert!(paths(&others).iter().all(|path| path.exists()), "{command}");
     }
     assert_eq!(fs::read_to_string(&studied.load).unwrap(), TRACE);
@@ -403,15 +406,15 @@ fn runs_are_written_through_a_link() {
 #[test]
 fn the_manual_is_written_like_other_outputs() {
     let folder = folder("man");
-    let left = folder.join("diskarm.1.12.part");
-    fs::write(&left, "partial").unwrap();
+    let leftover = folder.join("diskarm.1.12.part");
+    fs::write(&leftover, "partial").unwrap();
     fs::write(folder.join("other.1"), "another program's").unwrap();
     fs::write(folder.join("diskarm.1"), "of an earlier version").unwrap();
     let run = diskarm(&["man", text(&folder)]);
     let count = fs::read_dir(&folder).unwrap().count() - 1;
     let expected = format!("{count} pages in {}\n", folder.display());
     assert_eq!(String::from_utf8(run.stdout).unwrap(), expected);
-    assert!(!left.exists());
+    assert!(!leftover.exists());
     let page = fs::read_to_string(folder.join("diskarm.1")).unwrap();
     assert!(page.contains(".TH diskarm 1"), "{page}");
     fs::remove_dir_all(&folder).unwrap();

@@ -77,8 +77,8 @@ fn a_server_accepts_commands_at_its_control_socket() {
     BufReader::new(stderr).read_line(&mut line).expect("a line");
     assert!(line.starts_with("serving "), "{line}");
     for (arguments, expected) in CASES {
-        let asked = [&["serve", "ctl", &control], arguments].concat();
-        assert_eq!(stdout(&asked).trim_end(), expected, "{arguments:?}");
+        let command_line = [&["serve", "ctl", &control], arguments].concat();
+        assert_eq!(stdout(&command_line).trim_end(), expected, "{arguments:?}");
     }
     let figures = stdout(&["serve", "ctl", &control, "stats"]);
     assert!(figures.starts_with(r#"{"export":"","drive":"sata-4tb-7200","#));
@@ -125,8 +125,8 @@ fn check_ranges(control: &str) {
         "--sectors",
         "2",
     ];
-    let asked = [&["serve", "ctl", control], &inside[..]].concat();
-    assert_eq!(stdout(&asked), "{}\n");
+    let command_line = [&["serve", "ctl", control], &inside[..]].concat();
+    assert_eq!(stdout(&command_line), "{}\n");
     let error = ask(&["inject", "--times", "2"]);
     assert!(
         error.contains("required") && error.contains("--first <N>"),

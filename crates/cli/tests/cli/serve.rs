@@ -213,10 +213,10 @@ fn nbdsh_sends_every_command() {
     if client("python3-libnbd", &script).is_none() {
         return;
     }
-    let fixed = name_of("shell-fixed");
+    let socket = name_of("shell-fixed");
     let arguments = ["--drive", "hp-c2247", "--size", "1 MiB", "--read-only"];
-    let refusing = Server::start("shell-fixed", &arguments);
-    assert_eq!(refusing.socket, fixed);
+    let read_only = Server::start("shell-fixed", &arguments);
+    assert_eq!(read_only.socket, socket);
     let script = "
 import errno
 h.set_strict_mode(0)
@@ -230,7 +230,7 @@ for command in [lambda: h.pwrite(b'a' * 512, 0), lambda: h.zero(512, 0), lambda:
 ";
     client(
         "python3-libnbd",
-        &["nbdsh", "-u", &refusing.uri(""), "-c", script],
+        &["nbdsh", "-u", &read_only.uri(""), "-c", script],
     );
     let served = server.stop();
     assert_eq!(served["policy"], "fcfs");

@@ -185,14 +185,14 @@ fn a_note_reports_that_results_of_another_study_are_replaced() {
     let place = Place::new("other", SMALL);
     place.stdout("run");
     let runs = fs::read_to_string(place.path("out/small/runs.jsonl")).unwrap();
-    let noted = |command: &str| {
+    let notes_of = |command: &str| {
         let arguments = place.arguments(command);
-        let ended = diskarm(&arguments.iter().map(String::as_str).collect::<Vec<_>>());
-        String::from_utf8(ended.stderr).unwrap()
+        let output = diskarm(&arguments.iter().map(String::as_str).collect::<Vec<_>>());
+        String::from_utf8(output.stderr).unwrap()
     };
     let other = SMALL.replace("\"Small\"", "\"Other\"");
     fs::write(place.path("small.toml"), other.replace("1500", "1501")).unwrap();
-    let text = noted("run");
+    let text = notes_of("run");
     let expected = "had results of another study, \"Small\", whose runs are kept\n";
     assert!(
         text.starts_with("note: ") && text.ends_with(expected),
@@ -202,7 +202,7 @@ fn a_note_reports_that_results_of_another_study_are_replaced() {
     assert!(runs.lines().all(|run| all.contains(run)));
     // An edited study is still the same study.
     fs::write(place.path("small.toml"), other).unwrap();
-    assert_eq!(noted("run"), "");
+    assert_eq!(notes_of("run"), "");
 }
 
 const LONG: &str = r#"
@@ -280,10 +280,10 @@ fn a_damaged_run_is_simulated_again() {
     let place = Place::new("changed", SMALL);
     place.stdout("run");
     let store = place.path("out/small/runs.jsonl");
-    let sound = fs::read_to_string(&store).unwrap();
+    let valid = fs::read_to_string(&store).unwrap();
     let results = fs::read(place.path("out/small/results.csv")).unwrap();
     // The first run has a digit too many in a number.
-    let changed = sound.replacen("\"figures\":[", "\"figures\":[9", 1);
+    let changed = valid.replacen("\"figures\":[", "\"figures\":[9", 1);
     fs::write(&store, &changed).unwrap();
     // A report simulates nothing.
     for (command, succeeds) in [("report", false), ("run", true)] {
@@ -296,7 +296,7 @@ fn a_damaged_run_is_simulated_again() {
         assert!(text.starts_with(&warning), "{text}");
         assert_eq!(output.status.success(), succeeds, "{text}");
     }
-    assert_eq!(fs::read_to_string(&store).unwrap(), sound);
+    assert_eq!(fs::read_to_string(&store).unwrap(), valid);
     assert_eq!(
         fs::read(place.path("out/small/results.csv")).unwrap(),
         results
@@ -308,8 +308,8 @@ fn an_unusable_folder_is_a_one_line_error() {
     let place = Place::new("wrong", SMALL);
     place.stdout("run");
     let store = place.path("out/small/runs.jsonl");
-    let sound = fs::read_to_string(&store).unwrap();
-    let other = sound.replacen(env!("CARGO_PKG_VERSION"), "0.0.0", 1);
+    let valid = fs::read_to_string(&store).unwrap();
+    let other = valid.replacen(env!("CARGO_PKG_VERSION"), "0.0.0", 1);
     fs::write(&store, &other).unwrap();
     let text = place.error_line("run");
     assert!(
@@ -322,7 +322,7 @@ fn an_unusable_folder_is_a_one_line_error() {
         "the other version's was touched"
     );
     // Runs of another build of the same version are reported, repeated, and removed.
-    let (head, runs) = sound.split_once('\n').unwrap();
+    let (head, runs) = valid.split_once('\n').unwrap();
     fs::write(&store, format!("{head}\n")).unwrap();
     let path = place.path("out/small");
     let folder = Folder::new(Path::new(&path), "--output", Files::default()).unwrap();
@@ -336,10 +336,10 @@ fn an_unusable_folder_is_a_one_line_error() {
     let again = place.arguments("run");
     let run = diskarm(&again.iter().map(String::as_str).collect::<Vec<_>>());
     let text = String::from_utf8(run.stderr).unwrap();
-    let count = sound.lines().count() - 1;
+    let count = valid.lines().count() - 1;
     let expected = format!("{count} runs from another build, simulated again\n");
     assert!(run.status.success() && text.ends_with(&expected), "{text}");
-    assert_eq!(fs::read_to_string(&store).unwrap(), sound);
+    assert_eq!(fs::read_to_string(&store).unwrap(), valid);
     // A file where the folder should be.
     fs::remove_dir_all(place.path("out/small")).unwrap();
     fs::write(place.path("out/small"), "").unwrap();

@@ -145,7 +145,7 @@ fn convert_neither_replaces_its_input_nor_writes_an_empty_trace() {
     assert_eq!(std::fs::read_to_string(&path).unwrap(), SPC);
     let out = format!("{path}.out");
     let empty = message(&[&out, "--device", "7"]);
-    let expected = "expected a trace with requests within --device, --from and --until\n";
+    let expected = "expected a trace with requests that match --device, --from and --until\n";
     assert!(empty.ends_with(expected), "{empty}");
     assert!(!std::path::Path::new(&out).exists());
     std::fs::remove_file(path).unwrap();

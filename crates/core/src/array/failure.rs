@@ -128,7 +128,7 @@ impl Failures {
     }
 
     /// Reports the failures and the rebuild; `None` without any.
-    pub fn part(&self) -> Option<ComponentReport> {
+    pub fn report(&self) -> Option<ComponentReport> {
         if !self.has_any() {
             return None;
         }
@@ -163,7 +163,7 @@ pub struct Progress {
     pub under_load: (u64, Option<Instant>),
     /// The time at which it ended, whether or not the spare has all blocks.
     pub ended: Option<Instant>,
-    /// The unreadable block where the rebuild has stopped; for parity, the first of its row.
+    /// The unreadable block where the rebuild has stopped; for parity, the first block of its row.
     pub stopped: Option<Lbn>,
 }
 
@@ -172,9 +172,9 @@ impl Progress {
     /// `None` if no step had ended before.
     pub fn projected(&self) -> Option<Span> {
         let (steps, until) = self.under_load;
-        let took = (until? - self.began?).as_ns() as f64;
-        let all = took * self.total as f64 / steps as f64;
-        Some(Span::from_ns(all.round() as i64))
+        let duration = (until? - self.began?).as_ns() as f64;
+        let projected = duration * self.total as f64 / steps as f64;
+        Some(Span::from_ns(projected.round() as i64))
     }
 }
 
@@ -243,8 +243,8 @@ impl Rebuild {
             return true;
         }
         let step_start = self.step_start.unwrap_or(now);
-        let took = (now - step_start).as_ns() as f64;
-        let pause = took * (1.0 / self.share - 1.0);
+        let duration = (now - step_start).as_ns() as f64;
+        let pause = duration * (1.0 / self.share - 1.0);
         self.next = Some(now + Span::from_ns(pause.round() as i64));
         self.until = self.next;
         true
@@ -283,8 +283,8 @@ mod tests {
         Instant::from_ns(ms * 1_000_000)
     }
 
-    /// Returns the projection for steps of 10 ms that take a quarter of the time, from 7 ms on,
-    /// when a request completes after this many of four steps.
+    /// Returns the projection for four steps of 10 ms that take a quarter of the time, beginning at
+    /// 7 ms, if a request completes after `steps` of them.
     fn projected_ms(steps: u64) -> Option<f64> {
         let mut rebuild = Rebuild::new(0.25, 4);
         rebuild.wake(ms(7));
@@ -299,7 +299,7 @@ mod tests {
     }
 
     /// Each step takes 10 ms, and all but the last are followed by a pause of 30 ms: four take 130
-    /// ms, and at the rate of those before, 160 ms.
+    /// ms, but 160 ms at the rate of the first three.
     #[test]
     fn a_projection_counts_the_pause_after_the_last_step() {
         assert_eq!(projected_ms(0), None);

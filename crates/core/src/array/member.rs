@@ -44,7 +44,7 @@ impl Member {
 
     /// Returns a member that takes no commands, for the slot of a failed one.
     fn vacant(failed: &BoxedDevice) -> Self {
-        let vacant = BoxedDevice::opaque(Vacant {
+        let vacant = BoxedDevice::opaque(VacantSlot {
             sectors: failed.capacity(),
             sector_size: failed.sector_size(),
         });
@@ -100,7 +100,7 @@ impl Member {
     }
 
     /// Counts a command that was removed from the queue.
-    pub fn count_taken(&mut self, now: Instant, command: &Request) {
+    pub fn count_removed(&mut self, now: Instant, command: &Request) {
         self.writes_waiting -= usize::from(command.op == Op::Write);
         self.count_waiting(now);
     }
@@ -196,7 +196,7 @@ impl Slots {
 
     /// Reports the work of all devices, by number. `until` is the end of the report of a device
     /// that still has its slot.
-    pub fn parts(
+    pub fn reports(
         &self,
         members: &[Member],
         until: impl Fn(usize) -> Instant,
@@ -205,13 +205,13 @@ impl Slots {
             .removed
             .iter()
             .map(|(number, member)| (*number, member, member.meter.last()));
-        let is_gone = |number: &usize| self.removed.iter().any(|(removed, _)| removed == number);
+        let is_removed = |number: &usize| self.removed.iter().any(|(removed, _)| removed == number);
         let present = self
             .numbers
             .iter()
             .copied()
             .zip(members)
-            .filter(|(number, _)| !is_gone(number));
+            .filter(|(number, _)| !is_removed(number));
         let spare = self.spare.iter().map(|spare| (self.numbers.len(), spare));
         let present = present
             .chain(spare)
@@ -227,12 +227,12 @@ impl Slots {
     }
 }
 
-struct Vacant {
+struct VacantSlot {
     sectors: SectorCount,
     sector_size: Bytes,
 }
 
-impl Device for Vacant {
+impl Device for VacantSlot {
     fn capacity(&self) -> SectorCount {
         self.sectors
     }
@@ -317,13 +317,13 @@ mod tests {
         };
         for members in [1, 2, 3, 5, 8, 100] {
             let mut events = Events::new(members);
-            let mut plain = vec![None; members];
+            let mut expected = vec![None; members];
             for _ in 0..2_000 {
                 let member = random(members as u64) as usize;
                 let at = Instant::START + Span::from_ns(random(50) as i64);
-                plain[member] = (random(4) > 0).then_some(at);
-                events.set(member, plain[member]);
-                let scanned = plain
+                expected[member] = (random(4) > 0).then_some(at);
+                events.set(member, expected[member]);
+                let scanned = expected
                     .iter()
                     .enumerate()
                     .filter_map(|(member, at)| Some(((*at)?, member)));

@@ -15,7 +15,7 @@ pub struct Access {
     /// The first block on the member.
     pub start: u64,
     pub sectors: u64,
-    /// True if the member has taken it before others of a pair's step.
+    /// True if a member of a pair has taken it; others of the step may still wait.
     pub is_taken: bool,
 }
 
@@ -81,7 +81,7 @@ impl Deref for Commands {
 /// The commands for a part of a request: those to begin with, and those to follow if all succeed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Plan {
-    /// The rows that no other part with a claim may use meanwhile; empty for most plans.
+    /// The rows that the part claims; empty for most plans.
     pub rows: Range<u64>,
     /// The blocks of the array that the part serves.
     pub blocks: Range<u64>,
@@ -92,7 +92,7 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Returns a plan of commands that no other command has to wait for.
+    /// Returns a plan of one step that claims no rows.
     pub fn new(blocks: Range<u64>, begin: Commands) -> Self {
         Self {
             blocks,
@@ -102,7 +102,7 @@ impl Plan {
     }
 }
 
-/// The bits of a command id for its index in a step, which has at most one command for each block.
+/// Bits of a command id that hold its index in a step (at most one command for each block).
 const COMMANDS_BITS: u32 = 17;
 
 /// Returns the id of command number `index` of the current step of a part.
@@ -125,7 +125,7 @@ pub static REBUILD: Request = Request {
 pub struct Parent<S> {
     pub request: Request,
     pub arrived: Instant,
-    /// Counts requests in the order in which they began.
+    /// Position in the order in which requests began.
     pub number: u64,
     /// Number of parts so far.
     pub total: usize,
@@ -342,7 +342,7 @@ impl Part {
         true
     }
 
-    /// Ends the part without a member: the time that it waited counts as queueing.
+    /// Ends the part, which no member serves: the time that it waited counts as queueing.
     pub fn end_unserved(&mut self, status: Status, now: Instant) {
         self.spent.queue += now - self.since;
         (self.since, self.status) = (now, status);

@@ -87,7 +87,7 @@ pub(crate) trait Model: Placement {
     /// Checks the parity at `start`.
     fn check_parity(_: &Array<Self>, _start: u64, _stored: &dyn Fn(usize) -> u64) {}
 
-    /// Returns true if a spare has replaced a member for good.
+    /// Returns true if a spare has replaced a member permanently.
     fn has_replaced(_: &Array<Self>) -> bool {
         false
     }
@@ -150,7 +150,7 @@ struct Shadow<P: Placement> {
     failed: usize,
     /// The blocks of the spare that the rebuild has written in steps that have ended.
     restored: BTreeSet<u64>,
-    /// The blocks that the current step has written: a partial step counts for nothing.
+    /// The blocks that the current step has written: an incomplete step does not count.
     restoring: BTreeSet<u64>,
     steps: Option<(u64, u64)>,
     lost: Option<DataLoss>,
@@ -199,10 +199,10 @@ pub(crate) fn random_failures_of_copies(members: usize, dice: &mut Generator) ->
     random_failures(members, &[0, 1, 1, 2], [0, 300, 5_000, 40_000], dice)
 }
 
-/// Returns a share of the time for a rebuild after `failures`, or none.
+/// Returns the rebuild's share of the time after `failures`; `None` for no rebuild.
 pub(crate) fn random_share(failures: &[Failure], dice: &mut Generator) -> Option<f64> {
-    let rebuilds = !failures.is_empty() && below(dice, 3) > 0;
-    rebuilds.then(|| [0.2, 0.7, 1.0][below(dice, 3) as usize])
+    let has_rebuild = !failures.is_empty() && below(dice, 3) > 0;
+    has_rebuild.then(|| [0.2, 0.7, 1.0][below(dice, 3) as usize])
 }
 
 /// Returns the data that an array reports as lost.
@@ -216,16 +216,16 @@ fn reported_loss(array: &impl Device) -> Option<DataLoss> {
 
 impl<P: Model> Shadow<P> {
     /// Creates the model of an array whose devices write `log`.
-    fn new(made: TestArray<P>, log: Log) -> Self {
-        let mut failures = made.failures;
+    fn new(test: TestArray<P>, log: Log) -> Self {
+        let mut failures = test.failures;
         failures.sort_by_key(|failure| (failure.at, failure.member));
-        let blocks = made.array.capacity().0 as usize;
-        let devices = made.members + usize::from(made.has_spare);
+        let blocks = test.array.capacity().0 as usize;
+        let devices = test.members + usize::from(test.has_spare);
         let mut shadow = Self {
-            array: made.array,
+            array: test.array,
             log,
-            members: made.members,
-            devices: vec![vec![0; made.sectors.0 as usize]; devices],
+            members: test.members,
+            devices: vec![vec![0; test.sectors.0 as usize]; devices],
             failures,
             failed: 0,
             restored: BTreeSet::new(),
@@ -321,7 +321,7 @@ impl<P: Model> Shadow<P> {
             .map(|device| P::slot_of(&self.array, device))
             .collect();
         let done = self.array.advance(at);
-        let ended = std::mem::take(&mut *self.log.lock().expect("no other has failed"));
+        let ended = std::mem::take(&mut *self.log.lock().expect("not poisoned"));
         for (device, command) in ended {
             if P::ENDS_LATE && self.has_failed(device) {
                 continue;
@@ -345,7 +345,7 @@ impl<P: Model> Shadow<P> {
 
     fn complete(&mut self, done: &Completion) {
         let submitted = self.inside.remove(&done.request.id);
-        assert_eq!(submitted, Some(done.request), "completed once");
+        assert_eq!(submitted, Some(done.request), "not outstanding");
         let found = self.found.remove(&done.request.id).unwrap_or_default();
         if !done.status.is_success() {
             assert!(self.lost.is_some(), "{done:?}");
@@ -377,7 +377,7 @@ impl<P: Model> Shadow<P> {
             }
             *stored = P::write_value(&self.array, part, member, start);
             if part.request.is_none() {
-                assert_eq!(device, self.members, "the spare");
+                assert_eq!(device, self.members, "only the spare is rebuilt");
                 self.restoring.insert(start);
             }
         }
@@ -442,8 +442,8 @@ pub(crate) fn check<P: Model>(
     for seed in 0..runs {
         let dice = &mut generator(seed, 0, Purpose::Requests);
         let log = Log::default();
-        let made = random(dice, &log);
-        let mut shadow = Shadow::new(made, log);
+        let test = random(dice, &log);
+        let mut shadow = Shadow::new(test, log);
         run(&mut shadow, dice, &mut counts);
         counts.checked += shadow.checked;
         assert_eq!(reported_loss(&shadow.array), shadow.lost, "seed {seed}");
@@ -497,7 +497,7 @@ fn run<P: Model>(shadow: &mut Shadow<P>, dice: &mut Generator, counts: &mut Coun
 pub(crate) type Log = Arc<Mutex<Vec<(usize, Request)>>>;
 
 /// A device that serves a few commands concurrently, each for a random time.
-pub(crate) struct Slow {
+pub(crate) struct SlowDevice {
     number: usize,
     sectors: SectorCount,
     /// Maximum number of concurrent commands.
@@ -507,7 +507,7 @@ pub(crate) struct Slow {
     log: Log,
 }
 
-impl Slow {
+impl SlowDevice {
     fn new(number: usize, sectors: SectorCount, dice: &mut Generator, log: &Log) -> Self {
         Self {
             number,
@@ -531,7 +531,7 @@ impl Slow {
     }
 }
 
-impl Device for Slow {
+impl Device for SlowDevice {
     fn capacity(&self) -> SectorCount {
         self.sectors
     }
@@ -546,13 +546,13 @@ impl Device for Slow {
 
     fn submit(&mut self, now: Instant, request: Request) -> Result<(), SubmitError> {
         self.check(&request)?;
-        let takes = Span::from_ns(1 + below(&mut self.dice, 1_000) as i64);
+        let duration = Span::from_ns(1 + below(&mut self.dice, 1_000) as i64);
         self.inside.push(Completion {
             request,
             arrived: now,
-            at: now + takes,
+            at: now + duration,
             breakdown: Breakdown {
-                transfer: takes,
+                transfer: duration,
                 ..Breakdown::default()
             },
             outcome: Outcome::Miss,
@@ -568,7 +568,7 @@ impl Device for Slow {
 
     fn advance(&mut self, now: Instant) -> Option<Completion> {
         let done = self.inside.pop_if(|done| done.at <= now)?;
-        let mut log = self.log.lock().expect("no other has failed");
+        let mut log = self.log.lock().expect("not poisoned");
         log.push((self.number, done.request));
         Some(done)
     }

@@ -157,10 +157,10 @@ impl Layout {
     ///
     /// - Basic: one half (α of section 9.1.2).
     /// - Interleaved: one half. The thesis leaves α open, and the loads do not depend on it.
-    /// - Chained: all of them without failures (section 9.2.3). Otherwise the L disks from a failed
-    ///   one up to the next failed one share the data of all L: the disk i after the failed one
-    ///   serves (L - i) / (L - 1) of the data before its own and i / (L - 1) of its own. With one
-    ///   failure L = N and this is equation 9.6, with failures half a chain apart it is 9.7.
+    /// - Chained: all of them if no disk has failed (section 9.2.3). Otherwise the L disks from a
+    ///   failed one up to the next failed one share the data of all L: the disk i after the failed
+    ///   one serves (L - i) / (L - 1) of the data before its own and i / (L - 1) of its own. With
+    ///   one failure L = N and this is equation 9.6, with failures half a chain apart it is 9.7.
     /// - Group rotate: α = n / (2 n - k) to the cluster in which k disks have failed (section
     ///   9.2.4), so that half go to each of two clusters without failures.
     pub fn primary_share(&self, disks: CopyDisks, failed: DiskSet) -> f64 {

@@ -2,7 +2,7 @@
 
 use super::layout::count_lost;
 use super::*;
-use crate::array::shadow::{self, Log, Model, Slow, TestArray};
+use crate::array::shadow::{self, Log, Model, SlowDevice, TestArray};
 use crate::random::below;
 
 /// Returns every layout on 2 to `max` disks.
@@ -223,7 +223,7 @@ fn random_array(dice: &mut Generator, log: &Log) -> TestArray<TwoCopies> {
         seed: below(dice, 1 << 40),
     };
     let has_spare = rebuild_share.is_some();
-    let devices = Slow::build_several(disks + usize::from(has_spare), sectors, dice, log);
+    let devices = SlowDevice::build_several(disks + usize::from(has_spare), sectors, dice, log);
     let array = Declustered::new(devices, config);
     TestArray {
         array: array.expect("block numbers suffice"),

@@ -1,7 +1,7 @@
 //! The state of one drive, and how it serves one command after another.
 //!
-//! Serving a command computes its whole future at once: when the arm moves, when data pass, when
-//! the bus carries them, when the host is notified. Nothing later changes it: a drive does one
+//! Serving a command computes its whole future in one step: when the arm moves, when data pass,
+//! when the bus carries them, when the host is notified. Nothing later changes it: a drive does one
 //! thing at a time with its mechanism.
 
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Command overheads and watermarks for quick look-up, and the random deviations of a drive.
+//! Command overheads and watermarks for quick lookup, and the random deviations of a drive.
 
 use rand_distr::{Distribution, StandardNormal};
 

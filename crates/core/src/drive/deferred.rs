@@ -156,8 +156,8 @@ impl Deferred {
     fn destage_some(&mut self, now: Instant, blocks: Blocks, core: &mut Core) {
         for first in self.ranges.overlapping(blocks) {
             if let Some((request, writes)) = self.ranges.take_request(first) {
-                let taken = self.policy.take(request.id);
-                assert!(taken.is_some(), "the policy lost a range");
+                let removed = self.policy.take(request.id);
+                assert!(removed.is_some(), "the policy lost a range");
                 self.put(self.arm_open.max(now), &request, &writes, core);
             }
         }
@@ -615,9 +615,9 @@ mod tests {
         for (at, ms) in [(23, 1.0), (29, 3.0)] {
             let (mut core, now) = after(at);
             let range = Request::new(1, Op::Write, Lbn(at + 1), SectorCount(1));
-            let taken = core.destage(&range, now, &Writes::default()) - now;
-            let error = taken - Span::from_ms(ms);
-            assert!(error.as_ns().abs() < 10, "{at} {taken}");
+            let elapsed = core.destage(&range, now, &Writes::default()) - now;
+            let error = elapsed - Span::from_ms(ms);
+            assert!(error.as_ns().abs() < 10, "{at} {elapsed}");
         }
     }
 }

@@ -106,7 +106,7 @@ impl Drive {
     }
 
     /// Returns the background reader.
-    pub fn in_gaps(&self) -> Option<&GapReader> {
+    pub fn gap_reader(&self) -> Option<&GapReader> {
         self.gaps.as_deref()
     }
 
@@ -189,28 +189,28 @@ impl Core {
         let late = self.scatter(op, from, transfer.first);
         from.since = from.since.shifted(late);
         let Track { cylinder, head } = transfer.track;
-        let there = from.since + self.mechanism.movement(op, from, cylinder, head);
+        let in_place = from.since + self.mechanism.movement(op, from, cylinder, head);
         let rounding = self.mechanism.rotation.rounding();
-        let missed = there.since_or_zero(transfer.begin + rounding);
+        let missed = in_place.since_or_zero(transfer.begin + rounding);
         let physical = self.mechanism.layout.physical();
         let end = transfer.first + transfer.sectors;
-        let (whole, whole_end) = (physical.first(transfer.first), physical.end(end));
-        let sectors = (whole_end - whole).0 / physical.blocks().0;
+        let (physical_first, physical_end) = (physical.first(transfer.first), physical.end(end));
+        let sectors = (physical_end - physical_first).0 / physical.blocks().0;
         let sector_ns = (transfer.end - transfer.begin).as_ns() / sectors as i64;
         let first = match missed {
             Span::ZERO => transfer.first,
             missed => {
                 let passed = missed.as_ns() / sector_ns.max(1) + 1;
-                (whole + SectorCount(physical.blocks().0 * passed as u64)).min(end)
+                (physical_first + SectorCount(physical.blocks().0 * passed as u64)).min(end)
             }
         };
         let arrived = Position {
             cylinder,
             head,
-            since: there,
+            since: in_place,
         };
         let piece = (first < end).then(|| {
-            let blocks = (physical.first(first), whole_end);
+            let blocks = (physical.first(first), physical_end);
             (self.mechanism)
                 .piece(true, arrived, op, blocks, Instant::START)
                 .1

@@ -171,10 +171,10 @@ impl Ranges {
             replaced.add_all(range.writes.runs_in(blocks));
             for part in [(first, blocks.0), (blocks.1, range.end)] {
                 if part.0 < part.1 {
-                    let mut left = self.new_range(part.1, now);
-                    left.writes.add_all(range.writes.runs_in(part));
-                    change.new.push(left.pending(part.0));
-                    self.insert(part.0, left);
+                    let mut remainder = self.new_range(part.1, now);
+                    remainder.writes.add_all(range.writes.runs_in(part));
+                    change.new.push(remainder.pending(part.0));
+                    self.insert(part.0, remainder);
                 }
             }
         }
@@ -269,8 +269,8 @@ impl PersistLog {
 
     /// Removes the most recently added run, which has not begun.
     pub fn retract(&mut self, run: Piece, period: Span) {
-        let left = self.runs.len() - parts(run, period).count();
-        self.runs.truncate(left);
+        let kept = self.runs.len() - parts(run, period).count();
+        self.runs.truncate(kept);
     }
 
     /// Returns and marks as reported the runs that have reached the media by `now`.
@@ -325,7 +325,7 @@ mod tests {
 
     use super::*;
 
-    fn held(ranges: &Ranges) -> Vec<(u64, u64)> {
+    fn blocks_of(ranges: &Ranges) -> Vec<(u64, u64)> {
         let all = ranges.ranges.iter();
         all.map(|(first, range)| (first.0, range.end.0)).collect()
     }
@@ -336,7 +336,7 @@ mod tests {
         let mut add = |start, sectors| {
             let blocks = (Lbn(start), Lbn(start + sectors));
             ranges.add(Instant::START, blocks, SectorCount(10), false);
-            held(&ranges)
+            blocks_of(&ranges)
         };
         assert_eq!(add(10, 4), [(10, 14)]);
         assert_eq!(add(14, 4), [(10, 18)]);
@@ -410,7 +410,7 @@ mod tests {
                 }
                 let mut policy_ranges: Vec<_> = requests.values().map(|r| (r.start.0, r.end().0)).collect();
                 policy_ranges.sort_unstable();
-                prop_assert_eq!(policy_ranges, held(&ranges));
+                prop_assert_eq!(policy_ranges, blocks_of(&ranges));
                 prop_assert_eq!(ranges.sectors().0, model.len() as u64);
                 for (first, range) in &ranges.ranges {
                     let blocks = (range.end.0 - first.0) as usize;

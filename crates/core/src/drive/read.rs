@@ -55,7 +55,7 @@ impl Core {
         };
         if self.fate.is_some() {
             let segment = self.buffer.newest();
-            self.buffer.transferred(segment, request);
+            self.buffer.record_transfer(segment, request);
         }
         served
     }
@@ -64,7 +64,7 @@ impl Core {
     #[cold]
     #[inline(never)]
     fn fails(&mut self, request: &Request, segment: SegmentId, begin: Instant) -> bool {
-        let ahead = self.buffer.is_ahead(segment, request.start);
+        let ahead = self.buffer.is_read_ahead(segment, request.start);
         let fails = ahead && self.fate.as_mut().is_some_and(|fate| fate.fails());
         if fails {
             self.forget(request, begin);

@@ -257,7 +257,7 @@ impl Core {
         if self.rules.hits_on_written {
             self.buffer.fill(segment, physical.end(request.end()));
             if self.fate.is_some() {
-                self.buffer.transferred(segment, request);
+                self.buffer.record_transfer(segment, request);
             }
         }
     }
@@ -272,7 +272,7 @@ impl Core {
         }
     }
 
-    /// Returns the number of sectors that the write appends to and that are unwritten by then.
+    /// Returns the number of preceding sectors still unwritten when the data of a write arrive.
     #[inline]
     pub(super) fn unwritten(&mut self, setup: &Setup) -> SectorCount {
         if !setup.appends {

@@ -76,23 +76,23 @@ impl<'a> DirtySearch<'a> {
 
     /// Returns the most valuable write in `gap`. Its gain is in blocks, its worth in ns.
     pub fn search(&self, gap: &Gap) -> Option<GapTransfer> {
-        self.search_rest(gap, self.conservatism, &[])
+        self.best_write(gap, self.conservatism, &[])
     }
 
     /// Returns the writes of a gap, at most `writes` of them, in order: the most valuable one, and
     /// the most valuable of the rest before and after it.
     pub fn fill(&self, gap: &Gap, writes: usize) -> Vec<GapTransfer> {
         let mut chosen = Vec::new();
-        self.fill_rest(gap, self.conservatism, writes, &mut chosen);
+        self.fill_gap(gap, self.conservatism, writes, &mut chosen);
         chosen.sort_by_key(|transfer| transfer.begin);
         chosen
     }
 
-    fn fill_rest(&self, gap: &Gap, margin: Span, writes: usize, chosen: &mut Vec<GapTransfer>) {
+    fn fill_gap(&self, gap: &Gap, margin: Span, writes: usize, chosen: &mut Vec<GapTransfer>) {
         if chosen.len() >= writes {
             return;
         }
-        let Some(transfer) = self.search_rest(gap, margin, chosen) else {
+        let Some(transfer) = self.best_write(gap, margin, chosen) else {
             return;
         };
         chosen.push(transfer);
@@ -102,16 +102,16 @@ impl<'a> DirtySearch<'a> {
             until: transfer.begin,
             ..*gap
         };
-        self.fill_rest(&before, Span::ZERO, writes, chosen);
+        self.fill_gap(&before, Span::ZERO, writes, chosen);
         let after = Gap {
             from: transfer.position_after(Span::ZERO),
             ..*gap
         };
-        self.fill_rest(&after, margin, writes, chosen);
+        self.fill_gap(&after, margin, writes, chosen);
     }
 
     /// Returns the best write of blocks that are not `chosen`.
-    fn search_rest(&self, gap: &Gap, margin: Span, chosen: &[GapTransfer]) -> Option<GapTransfer> {
+    fn best_write(&self, gap: &Gap, margin: Span, chosen: &[GapTransfer]) -> Option<GapTransfer> {
         let mut best: Option<GapTransfer> = None;
         for stretch in &self.stretches {
             let (first, end) = (stretch.run.first, stretch.run.end());

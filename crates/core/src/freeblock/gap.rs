@@ -82,7 +82,7 @@ impl SearchLimits {
     }
 }
 
-/// Returns the time added to a movement over a distance, whatever the heads.
+/// Returns the time added to a movement over a distance, regardless of heads.
 pub(super) fn margin_over(distance: u32, margin: Span) -> Span {
     if distance == 0 { Span::ZERO } else { margin }
 }

@@ -12,7 +12,7 @@ const TRIES: usize = 4;
 /// The background reads in a gap.
 #[derive(Clone, Debug, Default)]
 pub struct GapPlan {
-    /// Reads that are commands of their own, in order.
+    /// Reads that are separate commands, in order.
     pub reads: Vec<GapTransfer>,
     /// A read up to the first block of the foreground request, as a part of its command.
     pub lead: Option<GapTransfer>,

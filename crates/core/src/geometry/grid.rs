@@ -271,7 +271,7 @@ impl Pieces {
     }
 
     /// Returns the pieces with some blocks `moved`, in ascending order and without overlap.
-    pub(super) fn overlaid(self, moved: &[Piece]) -> Self {
+    pub(super) fn overlay(self, moved: &[Piece]) -> Self {
         let end = self.pieces[self.pieces.len() - 1].end;
         let mut all = PieceList::default();
         let mut at = 0;

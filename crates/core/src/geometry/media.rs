@@ -18,13 +18,13 @@ pub struct Unit {
 
 impl Layout {
     /// Returns the slipped units, in the order of their places.
-    pub fn slipped(&self) -> impl Iterator<Item = Unit> {
+    pub fn slips(&self) -> impl Iterator<Item = Unit> {
         let zones = self.plan.zones.iter().enumerate();
         zones.flat_map(|(zone, z)| z.slips.iter().map(move |&number| Unit { zone, number }))
     }
 
     /// Returns the reallocated units with their spares, in the order of their places.
-    pub fn reallocated(&self) -> impl Iterator<Item = (Unit, Unit)> {
+    pub fn reallocated_units(&self) -> impl Iterator<Item = (Unit, Unit)> {
         let pairs = self.reallocations.pairs().iter();
         pairs.map(|&(from, to)| (self.unit(from), self.unit(to)))
     }
@@ -95,7 +95,7 @@ impl Layout {
         (at.0 >= zone.first_cylinder).then_some(zone.sectors_per_track)
     }
 
-    /// Returns first and one past the last block of a zone; equal if it holds none.
+    /// Returns the first and one past the last block of a zone; equal if it holds none.
     pub fn zone_blocks(&self, zone: usize) -> (Lbn, Lbn) {
         let zones = &self.plan.zones;
         let first = |zone: usize| match zones.get(zone) {
@@ -196,14 +196,14 @@ mod tests {
             moved += u64::from(layout.is_reallocated(at));
         }
         assert_eq!(moved, 6);
-        assert_eq!(layout.reallocated().count(), 6);
+        assert_eq!(layout.reallocated_units().count(), 6);
         assert_eq!(layout.zone_blocks(1), (Lbn(360), Lbn(capacity)));
-        let slip = layout.slipped().next().unwrap();
+        let slip = layout.slips().next().unwrap();
         assert_eq!(slip, Unit { zone: 0, number: 7 });
         assert_eq!(layout.unit_at(layout.address(slip)), Some(slip));
         assert_eq!(layout.lbn(layout.address(slip)), None);
         assert_eq!(layout.original_block(slip), None);
-        for (from, to) in layout.reallocated() {
+        for (from, to) in layout.reallocated_units() {
             let block = layout.original_block(from).unwrap();
             assert!(layout.is_reallocated(block));
             assert_eq!(layout.pba(block), layout.address(to));

@@ -111,13 +111,13 @@ impl ZonePlan {
         }
     }
 
-    /// Returns first place and number of places of region `region`.
+    /// Returns the first place and the number of places of a region.
     fn region(&self, region: u64) -> (u64, u64) {
         let first = region * self.region;
         (first, self.region.min(self.places - first))
     }
 
-    fn slipped(&self, first: u64, end: u64) -> &[u64] {
+    fn slips_between(&self, first: u64, end: u64) -> &[u64] {
         let from = self.slips.partition_point(|&s| s < first / self.unit);
         let to = self.slips.partition_point(|&s| s < end / self.unit);
         &self.slips[from..to]
@@ -129,7 +129,7 @@ impl ZonePlan {
             return 0;
         }
         let region = place / self.region * self.region;
-        (self.slipped(0, region).len() as u64 * self.unit) as u32
+        (self.slips_between(0, region).len() as u64 * self.unit) as u32
     }
 
     /// Returns the number of places that hold data, including reserved ones.
@@ -146,7 +146,7 @@ impl ZonePlan {
         }
         let region = place / self.region;
         let (first, places) = self.region(region);
-        let before = self.slipped(first, unit * self.unit).len() as u64 * self.unit;
+        let before = self.slips_between(first, unit * self.unit).len() as u64 * self.unit;
         let rank = place - first - before;
         let lead = self.lead(first, places);
         if (lead..lead + (places - self.spares)).contains(&rank) {
@@ -159,7 +159,7 @@ impl ZonePlan {
     /// Returns the number of remaining spare places in front of a region's data.
     fn lead(&self, first: u64, places: u64) -> u64 {
         if self.spares_in_front {
-            self.spares - self.slipped(first, first + places).len() as u64 * self.unit
+            self.spares - self.slips_between(first, first + places).len() as u64 * self.unit
         } else {
             0
         }
@@ -207,7 +207,7 @@ impl ZonePlan {
         let mut lead = self.lead(first, places);
         let mut left = places - self.spares;
         let mut from = first;
-        let slips = self.slipped(first, first + places);
+        let slips = self.slips_between(first, first + places);
         let gaps = slips.iter().map(|s| (s * self.unit, self.unit));
         for (gap, width) in gaps.chain([(first + places, 0)]) {
             let dropped = lead.min(gap - from);

@@ -28,10 +28,10 @@ impl Reallocations {
         let mut ledger = Ledger::new(plan);
         for (zone, z) in g.zones.iter().enumerate() {
             for (at, &pair) in z.defects.iter().enumerate() {
-                ledger.list(zone, at, pair)?;
+                ledger.add_listed(zone, at, pair)?;
             }
         }
-        ledger.grow(g.grown_defects, pba)?;
+        ledger.add_grown(g.grown_defects, pba)?;
         let by_defective: Vec<_> = ledger.replacements.into_iter().collect();
         let mut by_spare: Vec<_> = by_defective.iter().map(|&(from, to)| (to, from)).collect();
         by_spare.sort_unstable();
@@ -106,7 +106,7 @@ impl<'a> Ledger<'a> {
         }
     }
 
-    fn list(&mut self, zone: usize, at: usize, pair: (u64, u64)) -> Result<(), InputError> {
+    fn add_listed(&mut self, zone: usize, at: usize, pair: (u64, u64)) -> Result<(), InputError> {
         let wrong = |expected: String| {
             let found = format!("({}, {})", pair.0, pair.1);
             zone_error(zone, &format!("defects[{at}]"), found, expected)
@@ -150,7 +150,7 @@ impl<'a> Ledger<'a> {
     }
 
     /// Reallocates units at random blocks. One that is defective, or has no free spare, is skipped.
-    fn grow(&mut self, grown: GrownDefects, pba: PbaOf<'_>) -> Result<(), InputError> {
+    fn add_grown(&mut self, grown: GrownDefects, pba: PbaOf<'_>) -> Result<(), InputError> {
         let mut random = Pcg64::seed_from_u64(grown.seed);
         for n in 0..grown.count {
             let found = (0..Self::MISSES_MAX).find_map(|_| {

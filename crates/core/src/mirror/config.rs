@@ -72,7 +72,7 @@ pub enum WriteCompletion {
     First,
 }
 
-/// Checks that the members know what the routing and the order of batches need.
+/// Checks that the members have the knowledge that the routing and the order of batches need.
 pub(super) fn check_knowledge(
     members: &[BoxedDevice; 2],
     config: &MirrorConfig,

@@ -1,7 +1,7 @@
 //! The choice of the member for a read, and the retry at the other one.
 
 use super::routing::Prospect;
-use super::{Divided, Mirror, Pair};
+use super::{Division, Mirror, Pair};
 use crate::array::{Part, child_id, member_command, next_of, part_of};
 use crate::device::Completion;
 use crate::request::Request;
@@ -72,7 +72,7 @@ impl Mirror {
     /// Passes a read to the member in whose half it begins.
     pub(super) fn share_divided(
         &mut self,
-        divided: Divided,
+        divided: Division,
         id: u64,
         request: &Request,
         now: Instant,

@@ -28,13 +28,13 @@ pub enum Routing {
     },
     /// To the shorter queue, including requests in service; at random if they are equal.
     ShortestQueue,
-    /// To the member that will complete the read sooner. For queues in order of arrival.
+    /// To the member that will complete the read sooner. Requires queues in order of arrival.
     ShortestResponse,
     /// To the member that will serve the read faster from the position at which the last request in
-    /// its queue leaves the arm. For queues in order of arrival.
+    /// its queue leaves the arm. Requires queues in order of arrival.
     LastRequest,
     /// To the member that minimizes the mean response time of all waiting requests and the read, if
-    /// no more arrive. For queues by shortest access time (`satf`).
+    /// no more arrive. Requires queues by shortest access time (`satf`).
     MinResponse,
     /// Like [`Self::MinResponse`], but for the mean service time.
     MinService,

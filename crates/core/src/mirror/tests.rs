@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::array::Access;
-use crate::array::shadow::{self, Log, Slow, TestArray};
+use crate::array::shadow::{self, Log, SlowDevice, TestArray};
 use crate::random::{Generator, below};
 
 fn runs(start: u64, sectors: u64) -> Vec<(u64, u64)> {
@@ -103,7 +103,7 @@ fn random_pair(
     let sectors = SectorCount(1 + below(dice, 40));
     let has_spare = config.rebuild.is_some();
     let mut devices =
-        Slow::build_several(2 + usize::from(has_spare), sectors, dice, log).into_iter();
+        SlowDevice::build_several(2 + usize::from(has_spare), sectors, dice, log).into_iter();
     let members = [(); 2].map(|()| devices.next().expect("a member"));
     let pair = Mirror::with_spare(members, devices.next(), &config);
     TestArray {

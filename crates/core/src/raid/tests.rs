@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::*;
-use crate::array::shadow::{self, Log, Model, PartRecord, Slow, TestArray};
+use crate::array::shadow::{self, Log, Model, PartRecord, SlowDevice, TestArray};
 use crate::random::{Generator, below};
 
 impl Model for Stripes {
@@ -117,7 +117,7 @@ fn random_raid(dice: &mut Generator, log: &Log) -> TestArray<Stripes> {
     };
     let sectors = SectorCount(1 + below(dice, 40));
     let has_spare = config.rebuild_share.is_some();
-    let devices = Slow::build_several(count + usize::from(has_spare), sectors, dice, log);
+    let devices = SlowDevice::build_several(count + usize::from(has_spare), sectors, dice, log);
     TestArray {
         array: Raid::new(devices, &config).expect("order of arrival"),
         members: count,

@@ -16,7 +16,7 @@
 //! ASATF: jacobson91 section 5.3, which serves the request of greatest merit w T_age - T_A / tau:
 //! T_age is the wait, T_A the access time and tau the time of one sector. T_A is seek and
 //! rotational wait without the transfer (section 4), so ASATF(w) is exactly ASPTF(W) with W = w
-//! tau, whatever the sizes of the requests; W is rounded to a nanosecond per second. With several
+//! tau, regardless of the sizes of requests; W is rounded to a nanosecond per second. With several
 //! zones, tau is that of block 0; on the HP 97560, which has one zone, it is 0.21 ms.
 //!
 //! # Cost

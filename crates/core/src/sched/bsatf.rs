@@ -125,7 +125,7 @@ impl<E: Estimate, const IS_LEAKY: bool> Policy<E> for Batches<IS_LEAKY> {
     }
 
     fn take(&mut self, id: u64) -> Option<Pending> {
-        let taken = self.batch.take(id).or_else(|| self.later.take(id));
-        taken.or_else(|| self.fresh.take(id))
+        let found = self.batch.take(id).or_else(|| self.later.take(id));
+        found.or_else(|| self.fresh.take(id))
     }
 }

@@ -26,8 +26,8 @@
 //! # When it is bad
 //! On random workloads its mean response is 5 to 10 % above SSTF's (worthington94 section 5.1), and
 //! it ignores rotation altogether. No request waits for more than one sweep, but requests for the
-//! arm's current position hold it there: a block, or by cylinders a cylinder (section 6.2). With
-//! `to=edge` C-SCAN also loses a full stroke per sweep.
+//! arm's current block, or by cylinders its cylinder, hold it there (section 6.2). With `to=edge`
+//! C-SCAN also loses a full stroke per sweep.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

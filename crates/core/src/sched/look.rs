@@ -30,9 +30,9 @@
 //! # When it is bad
 //! Requests near the edges wait up to twice as long as under C-LOOK. On the way down it serves
 //! sequential requests backwards by block number (worthington94 section 6.1). No request waits for
-//! more than two sweeps, but requests for the arm's current position hold it there: a block, or by
-//! cylinders a cylinder (section 6.2 states this for all policies by cylinders). With `to=edge`
-//! SCAN also loses the empty strokes, which weigh most where sweeps are short.
+//! more than two sweeps, but requests for the arm's current block, or by cylinders its cylinder,
+//! hold it there (section 6.2 states this for all policies by cylinders). With `to=edge` SCAN also
+//! loses the empty strokes, which weigh most where sweeps are short.
 
 use super::clook::cyclic;
 use super::line::{InCylinder, Line, Metric, Origin, Position, TurnRule, two_way};

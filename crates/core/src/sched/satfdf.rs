@@ -12,7 +12,7 @@
 //! Departures: the paper does not define "too old", the default is ours; N is length to be the
 //! number of requests forced, as with SATFUF(N); variation 2 ends where the forced request would be
 //! late, not at the deadline itself, so that the deadline is met; the time from a request to the
-//! one after it is estimated from where the drive would be had it served the first at once; and
+//! one after it is estimated from where the drive would be had it served the first immediately; and
 //! joined orders are verified on a copy of the drive. Ties between joints go to the one whose
 //! forced requests end first, then to the one with the shorter beginning. The joint is recomputed
 //! for each decision, so that new arrivals are considered.

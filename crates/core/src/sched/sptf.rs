@@ -9,8 +9,8 @@
 //!
 //! # Origin
 //! SPTF: worthington94 sections 3.2 and 5.3; jacobson91 section 4.2 (as SATF). As worthington94
-//! section 2.4 asks, the angle is taken after the command overhead. SATF: jacobson91 section 4.2;
-//! liu05 section 3.1. With requests of one size, as in both, it differs from SPTF only by the
+//! section 2.4 requires, the angle is taken after the command overhead. SATF: jacobson91 section
+//! 4.2; liu05 section 3.1. With requests of one size, as in both, it differs from SPTF only by the
 //! number of sectors per track and by transfers that change tracks; jacobson91's access time T_A in
 //! fact ends where the transfer begins (section 4), which is SPTF here. With several sizes the
 //! transfer favours small requests. SPCTF: worthington94 section 6.3.

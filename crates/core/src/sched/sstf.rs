@@ -8,11 +8,11 @@
 //!
 //! # Origin
 //! worthington94 sections 3.1, 5.1 and 5.2; jacobson91 section 2. Seek time is assumed to grow with
-//! distance, which both call usual. The position is just beyond the last block of the previous
-//! request (worthington94 section 6.2); `from=first` is the variant tried there, which serves
-//! overlapping and repeated requests as well as the scanning policies do. By cylinders the arm is
-//! then at the last block, even if the next block is in the next cylinder, a case that the paper
-//! does not cover.
+//! distance, which both papers call usual. The position is just beyond the last block of the
+//! previous request (worthington94 section 6.2); `from=first` is the variant tried there, which
+//! serves overlapping and repeated requests as well as the scanning policies do. By cylinders the
+//! arm is then at the last block, even if the next block is in the next cylinder, a case that the
+//! paper does not cover.
 //!
 //! # Cost
 //! A binary search per arrival, up to three per decision, and for each, 16 bytes (24 by cylinders)

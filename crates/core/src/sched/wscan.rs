@@ -2,7 +2,7 @@
 //!
 //! # What it does
 //! Serves all requests within a window of `f` times the length of the line, the nearest first,
-//! whatever its direction. When the window is empty, the arm continues in the direction of the
+//! regardless of its direction. When the window is empty, the arm continues in the direction of the
 //! sweep to the next request, or reverses if there is none, and a new window opens from there in
 //! the direction of the sweep. By cylinders, requests for the current cylinder go first, as under
 //! C-LOOK. It serves the earlier of two equally near requests.

@@ -1,9 +1,9 @@
 //! The table of all keys of a specification, one entry per key.
 //!
-//! An entry is the declaration of its field ([`section!`]): documentation, which the manual prints,
-//! type, default, and the [`Key`]. The reader, the writer, the data sheet, the calibration, the
-//! manual and the random drives in tests iterate over these entries, so a new key needs one entry
-//! and the code that acts on it.
+//! An entry is the declaration of its field ([`section!`]) with its documentation, which the manual
+//! prints, its type, default and [`Key`]. The reader, the writer, the data sheet, the calibration,
+//! the manual and the random drives in tests iterate over these entries, so a new key needs one
+//! entry and the code that acts on it.
 
 use super::{SeekCurve, Spec, Zone};
 use crate::sched::PolicyConfig;
@@ -27,7 +27,7 @@ pub struct Key {
     pub kind: KeyKind,
     /// True if it is required when its table is present.
     pub required: bool,
-    /// The key whose value it takes by default, if it has no default of its own.
+    /// The key whose value it takes by default, if it has no default itself.
     pub same_as: Option<&'static str>,
     /// Its meaning, as documentation; the first paragraph goes into the manual.
     pub documentation: &'static str,

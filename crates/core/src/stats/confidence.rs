@@ -19,7 +19,7 @@ const MIN_SPANS: u64 = 512;
 /// Schmeiser, "Batch size effects in the analysis of simulation output", Operations Research 30(3),
 /// 1982: beyond 30 batches little is gained and the means become more dependent. Doubling: Yeh and
 /// Schmeiser, "Simulation output analysis via dynamic batch means", Winter Simulation Conference
-/// 2000. Departure: no test whether the means are in fact independent.
+/// 2000. Departure: it does not test whether the means are in fact independent.
 ///
 /// # Cost
 /// About seven instructions per span; 1 KiB.
@@ -270,9 +270,9 @@ mod tests {
         let (first, second) = (0..2_560, 2_560..4_160);
         let mut merged = series_of(first.clone().map(jagged));
         merged.merge(&series_of(second.clone().map(jagged)));
-        let whole = series_of(first.chain(second).map(jagged));
+        let series = series_of(first.chain(second).map(jagged));
         assert_eq!((merged.count, merged.length), (32, 128));
-        assert_eq!(merged.sums, whole.sums);
+        assert_eq!(merged.sums, series.sums);
     }
 
     #[test]

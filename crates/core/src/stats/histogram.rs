@@ -158,7 +158,7 @@ mod tests {
 
     #[test]
     fn the_edges_of_each_cell_are_within_the_stated_error_of_its_middle() {
-        let within = |edge: u64, middle: u64| {
+        let assert_near = |edge: u64, middle: u64| {
             let error = middle.abs_diff(edge);
             assert!(error <= 64 || error <= edge / 1024, "{edge} {middle}");
         };
@@ -176,8 +176,8 @@ mod tests {
                 };
                 *side = between;
             }
-            within(below, middle_of(cell - 1));
-            within(above, middle_of(cell));
+            assert_near(below, middle_of(cell - 1));
+            assert_near(above, middle_of(cell));
         }
     }
 

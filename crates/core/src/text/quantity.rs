@@ -16,18 +16,18 @@ pub fn span(text: &str) -> Option<Span> {
 /// Parses a whole number, also as `20_000`, `1e6` or `2.5e6`; `None` for anything else.
 pub fn count(text: &str) -> Option<u64> {
     let (number, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
-    let (whole, decimals) = match number.split_once('.') {
+    let (integer, decimals) = match number.split_once('.') {
         Some((_, "")) => return None,
         Some(parts) => parts,
         None => (number, ""),
     };
     let is_digits = |group: &str| group.bytes().all(|byte| byte.is_ascii_digit());
     let is_group = |group: &str| !group.is_empty() && is_digits(group);
-    if !whole.split('_').all(is_group) || !is_digits(decimals) {
+    if !integer.split('_').all(is_group) || !is_digits(decimals) {
         return None;
     }
     let zeros = (exponent.parse::<u32>().ok()?).checked_sub(decimals.len() as u32)?;
-    let digits: u64 = (whole.replace('_', "") + decimals).parse().ok()?;
+    let digits: u64 = (integer.replace('_', "") + decimals).parse().ok()?;
     digits.checked_mul(10u64.checked_pow(zeros)?)
 }
 
@@ -45,8 +45,8 @@ pub fn sectors(text: &str, sector: Bytes) -> Option<SectorCount> {
         _ => return None,
     };
     let bytes = number.checked_mul(unit_bytes)?;
-    let whole = sector.0 > 0 && bytes.is_multiple_of(sector.0);
-    whole.then(|| SectorCount(bytes / sector.0))
+    let is_whole = sector.0 > 0 && bytes.is_multiple_of(sector.0);
+    is_whole.then(|| SectorCount(bytes / sector.0))
 }
 
 /// Parses the time of a revolution, in nanoseconds: a speed in `rpm`, or the time itself; of any

@@ -1,10 +1,10 @@
 //! A delay: adds a latency to every request, as Linux's dm-delay does.
 //!
 //! # What it does
-//! Each request goes to the wrapped device at once, and completes a fixed time after the wrapped
-//! device has completed it. Any number of requests may be delayed at the same time: the delay does
-//! not occupy the device, so the throughput of many outstanding requests hardly changes. Writes and
-//! flushes may have a latency of their own. The latency counts as command overhead. Aborted
+//! Each request goes to the wrapped device immediately, and completes a fixed time after the
+//! wrapped device has completed it. Any number of requests may be delayed at the same time: the
+//! delay does not occupy the device, so the throughput of many outstanding requests hardly changes.
+//! Writes and flushes may have their own latency. The latency counts as command overhead. Aborted
 //! requests are not delayed.
 //!
 //! # Origin

@@ -25,10 +25,10 @@
 //! * The platter pauses with the clock. Retries are whole revolutions, so this does not matter for
 //!   them; after a spike or a recalibration the platter has the same angle as before.
 //! * It does not matter whether the buffer holds a bad block. A write that the write cache absorbed
-//!   fails at once, where a drive would report a deferred error with a later request.
+//!   fails immediately, where a drive would report a deferred error with a later request.
 //! * Nothing is reallocated: a bad block stays bad.
-//! * Requests to a lost device fail at once. Clients that issue the next request without a pause
-//!   use up all of theirs at one instant.
+//! * Requests to a lost device fail immediately. Clients that issue the next request without a
+//!   pause use up all of theirs at one instant.
 //!
 //! # Example
 //! ```
@@ -84,7 +84,7 @@ pub struct Faults<D> {
     due: VecDeque<Completion>,
     recalibration: Option<Recalibration>,
     /// Due instant of the next recalibration.
-    recalibrates: Instant,
+    next_recalibration: Instant,
     /// The current outage and future ones.
     outages: VecDeque<Outage>,
     is_lost: bool,
@@ -121,7 +121,7 @@ impl<D: Device> Faults<D> {
             retried: None,
             due: VecDeque::new(),
             recalibration: plan.recalibration,
-            recalibrates: Instant::START + every,
+            next_recalibration: Instant::START + every,
             outages: plan.outages.iter().copied().collect(),
             is_lost: false,
         }
@@ -134,11 +134,11 @@ impl<D: Device> Faults<D> {
         let Some(Recalibration { every, lasts }) = self.recalibration else {
             return;
         };
-        if at < self.recalibrates {
+        if at < self.next_recalibration {
             return;
         }
         let since_due = Span::from_ns((at.as_ns() % every.as_ns() as u64) as i64);
-        self.recalibrates = at - since_due + every;
+        self.next_recalibration = at - since_due + every;
         let left = if is_idle { lasts - since_due } else { lasts };
         self.clock.stop(at, left.or_zero());
     }
@@ -180,7 +180,7 @@ impl<D: Device> Faults<D> {
             self.children[id].is_live = false;
             self.due.push_back(not_ready(child.request, child.arrived));
             // A request that can no longer be aborted completes unnoticed.
-            self.device.abort(self.clock.inside(at), id);
+            self.device.abort(self.clock.device_time(at), id);
         }
         self.live = 0;
     }
@@ -188,10 +188,10 @@ impl<D: Device> Faults<D> {
     /// Converts a completion of the device into one of its request, unless that has already ended;
     /// if it takes extra time, it becomes `retried`.
     #[inline]
-    fn lift(&mut self, mut completion: Completion) -> Option<Completion> {
+    fn convert(&mut self, mut completion: Completion) -> Option<Completion> {
         let child = self.children.remove(completion.request.id);
         let inside = completion.response();
-        let at = self.clock.outside(completion.at);
+        let at = self.clock.when(completion.at);
         if !child.is_live {
             self.recalibrate(at, false);
             return None;
@@ -250,7 +250,7 @@ impl<D: Device> Device for Faults<D> {
             number: self.submitted,
             is_live: true,
         });
-        let inside = self.clock.inside(now);
+        let inside = self.clock.device_time(now);
         let result = self.device.submit(inside, Request { id, ..request });
         match result {
             Ok(()) => {
@@ -267,7 +267,7 @@ impl<D: Device> Device for Faults<D> {
     fn next_event(&self) -> Option<Instant> {
         let due = self.due.front().map(|completion| completion.at);
         let retried = self.retried.as_ref().map(|completion| completion.at);
-        let inside = self.device.next_event().map(|at| self.clock.outside(at));
+        let inside = self.device.next_event().map(|at| self.clock.when(at));
         let outage = self.outages.front().and_then(|outage| {
             if self.is_lost {
                 // Even without live requests: from then on the device may have no room.
@@ -290,9 +290,9 @@ impl<D: Device> Device for Faults<D> {
                 return Some(retried);
             }
             let event = self.device.next_event();
-            if event.is_some_and(|event| self.clock.outside(event) <= at) {
-                let done = self.device.advance(self.clock.inside(at));
-                if let Some(completion) = done.and_then(|done| self.lift(done)) {
+            if event.is_some_and(|event| self.clock.when(event) <= at) {
+                let done = self.device.advance(self.clock.device_time(at));
+                if let Some(completion) = done.and_then(|done| self.convert(done)) {
                     return Some(completion);
                 }
             } else {
@@ -310,7 +310,7 @@ impl<D: Device> Device for Faults<D> {
         let Some(child) = child else {
             return false;
         };
-        if !self.device.abort(self.clock.inside(now), child) {
+        if !self.device.abort(self.clock.device_time(now), child) {
             return false;
         }
         // The device's clock may be paused: the request would complete later.
@@ -331,7 +331,7 @@ impl<D: Device + Estimate> Estimate for Faults<D> {
 
     #[inline]
     fn outlook(&self, now: Instant) -> Self::Outlook<'_> {
-        self.device.outlook(self.clock.inside(now))
+        self.device.outlook(self.clock.device_time(now))
     }
 
     fn rehearse(&self) -> Self::Rehearsal {
@@ -352,13 +352,13 @@ pub(super) struct Clock {
 impl Clock {
     /// Returns the device's time at `now`.
     #[inline]
-    pub fn inside(&self, now: Instant) -> Instant {
+    pub fn device_time(&self, now: Instant) -> Instant {
         now.max(self.resumes) - self.lag
     }
 
     /// Returns when the device's clock shows `at`, which is not in its past.
     #[inline]
-    pub fn outside(&self, at: Instant) -> Instant {
+    pub fn when(&self, at: Instant) -> Instant {
         at + self.lag
     }
 
@@ -383,7 +383,7 @@ impl<R: Rehearse> Estimate for PausedRehearsal<R> {
     crate::forward!(device: shape locate);
 
     fn outlook(&self, now: Instant) -> Self::Outlook<'_> {
-        self.device.outlook(self.clock.inside(now))
+        self.device.outlook(self.clock.device_time(now))
     }
 
     fn rehearse(&self) -> Self::Rehearsal {
@@ -396,12 +396,12 @@ impl<R: Rehearse> Estimate for PausedRehearsal<R> {
 
 impl<R: Rehearse> Rehearse for PausedRehearsal<R> {
     fn serve(&mut self, now: Instant, request: &Request) -> Instant {
-        let next = self.device.serve(self.clock.inside(now), request);
-        self.clock.outside(next)
+        let next = self.device.serve(self.clock.device_time(now), request);
+        self.clock.when(next)
     }
 
     fn completed_at(&self) -> Instant {
-        self.clock.outside(self.device.completed_at())
+        self.clock.when(self.device.completed_at())
     }
 }
 
@@ -529,12 +529,12 @@ mod tests {
         let mut clock = Clock::default();
         clock.stop(at(100), Span::from_ns(50));
         for (outside, inside) in [(100, 100), (120, 100), (150, 100), (151, 101)] {
-            assert_eq!(clock.inside(at(outside)), at(inside));
+            assert_eq!(clock.device_time(at(outside)), at(inside));
         }
-        assert_eq!(clock.outside(at(101)), at(151));
+        assert_eq!(clock.when(at(101)), at(151));
         // A pause that begins during another follows it.
         clock.stop(at(130), Span::from_ns(20));
-        assert_eq!(clock.inside(at(169)), at(100));
-        assert_eq!(clock.outside(at(100)), at(170));
+        assert_eq!(clock.device_time(at(169)), at(100));
+        assert_eq!(clock.when(at(100)), at(170));
     }
 }

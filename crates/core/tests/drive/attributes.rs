@@ -31,7 +31,7 @@ pub fn queueing_spec() -> Spec {
 }
 
 pub fn drive(spec: &Spec) -> Drive {
-    Drive::new(spec, Angle::ZERO).expect("a sound layout")
+    Drive::new(spec, Angle::ZERO).expect("a valid layout")
 }
 
 /// Returns the drive of `spec`, which accepts one command at a time, below a host queue.
@@ -99,7 +99,7 @@ fn forced_writes_complete_after_the_media() {
 
 #[test]
 fn forced_reads_take_nothing_from_the_buffer() {
-    // Both times the block ends at 10 ms of the platter's turn.
+    // Both times the block ends 10 ms into a revolution.
     let again = |force_unit_access| {
         let again = Request {
             force_unit_access,
@@ -148,7 +148,7 @@ fn an_ordered_request_keeps_its_place() {
 }
 
 #[test]
-fn an_ordered_request_overlaps_no_other() {
+fn ordered_requests_do_not_overlap_others() {
     // With this pre-seek level the arm moves on before the bus has transferred the data.
     let spec = tiny(
         "[queue]\ndepth = 8\npreseek = \"media-done\"\n[bus]\nread_sector = \"2 ms\"\n\
@@ -167,7 +167,7 @@ fn an_ordered_request_overlaps_no_other() {
 }
 
 #[test]
-fn the_newest_at_the_head_of_the_queue_is_next() {
+fn the_newest_head_of_queue_request_is_next() {
     let heads = five(|request| {
         if [1, 4].contains(&request.id) {
             request.ordering = Ordering::HeadOfQueue;
@@ -286,7 +286,7 @@ fn an_aborted_ordered_request_leaves_no_gap() {
 
 /// Requests held back by an aborted ordered request begin at the abort, even if the arm was free.
 #[test]
-fn nothing_begins_before_the_abort_that_lets_it_through() {
+fn no_request_begins_before_the_abort_that_releases_it() {
     let spec = tiny(
         "[queue]\ndepth = 8\npreseek = \"media-done\"\n[bus]\nread_sector = \"2 ms\"\n\
          hold_read = true\n",
@@ -337,7 +337,7 @@ fn an_ordered_request_that_is_put_back_is_still_ordered() {
 }
 
 #[test]
-fn hol_can_go_by_priority() {
+fn hol_can_use_priorities() {
     let requests = five(|request| {
         request.priority = match request.id {
             1 => Priority::Low,

@@ -24,7 +24,7 @@ pub fn waiting(spec: &Spec, raw: &[Raw]) -> Vec<Request> {
 fn fresh(spec: &Spec) -> Drive {
     let mut spec = spec.clone();
     spec.queue.depth = 1;
-    Drive::new(&spec, Angle::ZERO).expect("a sound layout")
+    Drive::new(&spec, Angle::ZERO).expect("a valid layout")
 }
 
 /// Serves a request on an idle drive, and returns its completion instant.
@@ -64,7 +64,7 @@ fn inside(spec: &Spec, requests: &[Request], policy: &str) -> Instant {
     let mut spec = spec.clone();
     spec.queue.depth = 100;
     spec.queue.policy = policy.parse().expect("a policy");
-    let mut drive = Drive::new(&spec, Angle::ZERO).expect("a sound layout");
+    let mut drive = Drive::new(&spec, Angle::ZERO).expect("a valid layout");
     for &request in requests {
         drive.submit(Instant::START, request).expect("room");
     }
@@ -89,7 +89,7 @@ fn orders(begun: &[u64], rest: &[u64]) -> Vec<Vec<u64>> {
     next.flatten().collect()
 }
 
-/// Returns the first of the best orders, each served in full by a drive of its own.
+/// Returns the first of the best orders, each served in full by its own drive.
 fn best_order(spec: &Spec, requests: &[Request]) -> (Vec<u64>, Instant) {
     let all: Vec<u64> = (0..requests.len() as u64).collect();
     let served = orders(&[], &all).into_iter().map(|order| {
@@ -197,7 +197,7 @@ impl<E: Estimate> Policy<E> for Satf {
     }
 }
 
-/// Every policy of the table, with its parameters there.
+/// Every policy of the table, with the parameters of its example.
 fn all() -> impl Iterator<Item = &'static str> {
     INFOS.iter().map(|info| info.name)
 }

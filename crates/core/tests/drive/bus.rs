@@ -33,14 +33,14 @@ fn a_read_that_holds_the_bus_waits_for_sectors_on_it() {
 }
 
 #[test]
-fn a_read_that_does_not_leaves_until_enough_is_there_again() {
+fn a_read_that_does_not_hold_the_bus_reconnects_with_enough_data() {
     // Two are sent at 11.7. The next two are in at 13.0: 13.3, 13.55, 13.8 and 0.1.
     let spec = path("", "read_watermark = \"50 %\"");
     check_at(&last(&spec, &[(0.0, R, 23, 4)]), 13.9, Outcome::Miss);
 }
 
 #[test]
-fn a_drive_that_never_disconnects_pays_for_no_reselection() {
+fn a_drive_that_never_disconnects_never_reselects() {
     // Two are in at 11.0; the bus continues after the media, 13.25 and 0.1.
     let spec = path("never_disconnect = true", "read_watermark = \"50 %\"");
     check_at(&last(&spec, &[(0.0, R, 23, 4)]), 13.35, Outcome::Miss);
@@ -76,7 +76,7 @@ fn a_partial_hit_that_left_the_bus_comes_back_for_the_first_time() {
 }
 
 #[test]
-fn speeds_are_matched_by_the_slower_of_media_and_bus() {
+fn the_slower_of_media_and_bus_sets_the_speed() {
     // n sectors from tenth 9 at 9.0: the media have the last at 9 + n, the bus it one later; or
     // the bus starts with the first at 10 and needs n of its own.
     for (per_sector, n, at) in [

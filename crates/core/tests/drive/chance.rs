@@ -15,7 +15,7 @@ const Z: f64 = 3.9;
 fn new_drive(spec: &Spec, seed: u64) -> Drive {
     Drive::new(spec, Angle::ZERO)
         .expect("a sound layout")
-        .seeded(seed)
+        .with_seed(seed)
 }
 
 fn serve_all(spec: &Spec, seed: u64, asked: &[Arrival]) -> Vec<Completion> {
@@ -35,7 +35,7 @@ const OF_WRITES: &str =
     "[mechanics.write_seek_scatter]\nform = \"table\"\ncylinders_ms = [[5, 0.6]]\n";
 
 /// From cylinder 0 to 5 and back repeatedly: the seek takes 6 ms.
-fn to_and_fro(op: diskarm_core::request::Op) -> Vec<Arrival> {
+fn alternating_seeks(op: diskarm_core::request::Op) -> Vec<Arrival> {
     let one = |n: u32| (100.0 * f64::from(n), op, u64::from((n + 1) % 2) * 100, 1);
     (0..4000).map(one).collect()
 }
@@ -59,7 +59,7 @@ fn movements_scatter_with_the_deviation_of_their_distance() {
         (&own, W, 0.6),
     ];
     for (sections, op, deviation) in cases {
-        let done = serve_all(&tiny(sections), 1, &to_and_fro(op));
+        let done = serve_all(&tiny(sections), 1, &alternating_seeks(op));
         let (mean, found) = late(&done);
         let n = done.len() as f64;
         assert!(mean.abs() < Z * deviation / n.sqrt(), "{mean}");
@@ -70,7 +70,7 @@ fn movements_scatter_with_the_deviation_of_their_distance() {
 }
 
 #[test]
-fn what_does_not_move_does_not_scatter() {
+fn requests_without_a_movement_do_not_scatter() {
     let asked: Vec<Arrival> = (0..50).map(|n| (50.0 * f64::from(n), R, 3, 1)).collect();
     let done = serve_all(&tiny(SCATTER), 1, &asked);
     assert!(done.iter().all(|c| c.breakdown.settle == Span::ZERO));
@@ -78,9 +78,9 @@ fn what_does_not_move_does_not_scatter() {
 
 /// A deviation of 20 ms with a seek of 6 ms: no movement has a negative time.
 #[test]
-fn a_movement_takes_no_less_than_nothing() {
+fn a_movement_never_takes_a_negative_time() {
     let wild = "[mechanics.seek_scatter]\nform = \"table\"\ncylinders_ms = [[5, 20]]\n";
-    let done = serve_all(&tiny(wild), 1, &to_and_fro(R)[..200]);
+    let done = serve_all(&tiny(wild), 1, &alternating_seeks(R)[..200]);
     assert!(done.iter().all(|c| c.breakdown.settle == Span::ZERO));
     assert!(done.iter().all(|c| c.breakdown.seek >= Span::ZERO));
     let at_once = done
@@ -96,7 +96,7 @@ fn a_movement_takes_no_less_than_nothing() {
 fn equal_seeds_give_equal_results_and_others_differ() {
     let failing = "[buffer]\ncaching = true\nread_ahead = \"track-end\"\n\
                    read_ahead_failures = \"50 %\"\n";
-    for (sections, asked) in [(SCATTER, to_and_fro(R)), (failing, pairs())] {
+    for (sections, asked) in [(SCATTER, alternating_seeks(R)), (failing, pairs())] {
         let spec = tiny(sections);
         let run = |seed| serve_all(&spec, seed, &asked[..200]);
         assert_eq!(run(7), run(7));
@@ -107,7 +107,7 @@ fn equal_seeds_give_equal_results_and_others_differ() {
                 let at = Instant::START + Span::from_ms(at);
                 (at, request(id, op, start, n))
             });
-            let mut unseeded = Drive::new(&spec, Angle::ZERO).expect("a sound layout");
+            let mut unseeded = Drive::new(&spec, Angle::ZERO).expect("a valid layout");
             engine::run(&mut unseeded, &mut OpenLoop::new(arrivals), &mut seen).expect("accepted");
             seen.0
         });
@@ -174,7 +174,7 @@ fn reads_in_sequence_that_miss_scatter() {
 
 /// A deviation of 20 ms with an overhead of 6 ms.
 #[test]
-fn an_overhead_is_no_less_than_nothing() {
+fn an_overhead_is_never_negative() {
     let done = in_sequence("20");
     assert!(done.iter().all(|c| c.breakdown.overhead >= Span::ZERO));
     // 38.2 % of a normal distribution lie 0.3 deviations below its mean or lower: 1,375 of the
@@ -202,7 +202,7 @@ fn failing(share: &str) -> Spec {
 
 /// The segment holds the first read of each pair and the blocks after it.
 #[test]
-fn read_ahead_fails_as_often_as_it_should() {
+fn read_ahead_fails_at_the_specified_rate() {
     let done = serve_all(&failing("25 %"), 3, &pairs());
     let (firsts, seconds): (Vec<Completion>, Vec<Completion>) =
         done.into_iter().partition(|c| c.request.id % 2 == 0);
@@ -219,7 +219,7 @@ fn read_ahead_fails_as_often_as_it_should() {
 
 /// Blocks 2 and 3, read and written, are in the buffer for certain; block 4 was read ahead.
 #[test]
-fn what_the_host_has_transferred_does_not_fail() {
+fn transferred_data_do_not_fail() {
     let outcome = |first, block| {
         let mut spec = failing("100 %");
         spec.buffer.hits_on_written = true;
@@ -244,7 +244,7 @@ fn a_failure_takes_as_long_as_a_miss() {
 }
 
 #[test]
-fn estimates_take_read_ahead_for_granted() {
+fn estimates_assume_that_read_ahead_succeeds() {
     let mut drive = new_drive(&failing("25 %"), 0);
     drive
         .submit(Instant::START, request(0, R, 2, 1))

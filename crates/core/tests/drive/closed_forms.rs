@@ -19,7 +19,7 @@ const C2247: &str = include_str!("../../../drives/data/hp-c2247.toml");
 
 /// Returns the HP C2247 without its buffer, so that services share only the arm.
 fn c2247() -> Spec {
-    let mut spec = spec::parse(C2247, "hp-c2247.toml").expect("a sound specification");
+    let mut spec = spec::parse(C2247, "hp-c2247.toml").expect("a valid specification");
     spec.buffer.caching = false;
     spec.buffer.read_ahead = ReadAhead::None;
     spec
@@ -40,7 +40,7 @@ fn reads(sectors: SectorCount, seed: u64) -> Requests {
 
 /// `count` random reads, one at a time.
 fn one_by_one(spec: &Spec, count: usize) -> Vec<Completion> {
-    let mut drive = Drive::new(spec, Angle::ZERO).expect("a sound layout");
+    let mut drive = Drive::new(spec, Angle::ZERO).expect("a valid layout");
     let stream = reads(drive.capacity(), 11).take(count);
     // A pause unrelated to the revolution.
     let mut load = ClosedLoop::new(stream, 1, Span::from_ms(3.7));
@@ -72,7 +72,7 @@ fn random_reads_wait_half_a_revolution() {
 #[test]
 fn random_seeks_take_the_mean_over_all_pairs_of_cylinders() {
     let spec = c2247();
-    let layout = Layout::new(&spec.geometry).expect("a sound layout");
+    let layout = Layout::new(&spec.geometry).expect("a valid layout");
     let cylinders = spec.geometry.cylinders as usize;
     let mut share = vec![0.0; cylinders];
     for lbn in 0..layout.sectors().0 {
@@ -99,10 +99,10 @@ fn random_seeks_take_the_mean_over_all_pairs_of_cylinders() {
 }
 
 #[test]
-fn poisson_arrivals_wait_as_pollaczek_and_khinchine_say() {
-    // M/G/1, first come, first served: W = arrivals * E[S^2] / (2 (1 - load)). Services of a
-    // disk are correlated a little through the arm's place; at a load of 0.3 that shifts the
-    // wait by less than the 4 % allowed, of which statistics of 60,000 requests take half.
+fn poisson_arrivals_match_pollaczek_and_khinchine() {
+    // M/G/1, first come, first served: W = arrivals * E[S^2] / (2 (1 - load)). Services of a disk
+    // are slightly correlated through the arm's position; at a load of 0.3 that shifts the wait by
+    // less than the 4 % allowed, of which statistics of 60,000 requests take half.
     let spec = c2247();
     let service = |done: &[Completion], power: i32| {
         let times = done.iter().map(|c| c.service().as_ms().powi(power));
@@ -110,7 +110,7 @@ fn poisson_arrivals_wait_as_pollaczek_and_khinchine_say() {
     };
     let mean = service(&one_by_one(&spec, 5_000), 1);
     let pause = Span::from_ms(mean / 0.3);
-    let drive = Drive::new(&spec, Angle::ZERO).expect("a sound layout");
+    let drive = Drive::new(&spec, Angle::ZERO).expect("a valid layout");
     let stream = reads(drive.capacity(), 5);
     let times = Times::new(&Pauses::Poisson(Poisson { mean: pause }), 6, 0);
     let arrivals = times.zip(stream).take(60_000);

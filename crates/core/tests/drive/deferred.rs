@@ -28,7 +28,7 @@ fn at(ms: f64) -> Instant {
 
 /// Returns the blocks that reach the media in each millisecond, without the empty ones.
 pub fn persisted(spec: &Spec, asked: &[Arrival]) -> Vec<(u64, Vec<u64>)> {
-    let mut drive = Drive::new(spec, Angle::ZERO).expect("a sound layout");
+    let mut drive = Drive::new(spec, Angle::ZERO).expect("a valid layout");
     drive.persisted(Instant::START);
     let mut asked = asked.iter().enumerate().peekable();
     let mut all = Vec::new();
@@ -68,7 +68,7 @@ fn scattered_writes_are_absorbed_while_the_arm_is_elsewhere() {
 }
 
 #[test]
-fn a_write_waits_for_room_and_no_longer() {
+fn a_write_waits_only_for_room() {
     // The first is on the media at 13.0, which leaves room for four; two sectors take 0.5.
     let spec = deferring(8, "fcfs");
     let done = serve_all(&spec, &[FIRST, SECOND, (0.0, W, 120, 2), (0.0, W, 140, 2)]);
@@ -85,7 +85,7 @@ fn a_write_waits_for_room_and_no_longer() {
 }
 
 #[test]
-fn the_policy_chooses_among_what_the_cache_holds() {
+fn the_policy_chooses_among_dirty_ranges() {
     // Cylinders 9, 2 and 8, all there before the first is on the media.
     let asked = [FIRST, (1.0, W, 180, 1), (1.0, W, 40, 1), (1.0, W, 160, 1)];
     let order = |policy: &str| -> Vec<u64> {
@@ -105,7 +105,7 @@ fn the_policy_chooses_among_what_the_cache_holds() {
 }
 
 #[test]
-fn what_touches_is_written_in_one_piece() {
+fn adjacent_writes_are_destaged_together() {
     let asked = [FIRST, (1.0, W, 62, 2), (1.0, W, 60, 2), (1.0, W, 64, 2)];
     let persisted = persisted(&deferring(20, "fcfs"), &asked);
     let blocks: Vec<u64> = persisted
@@ -118,7 +118,7 @@ fn what_touches_is_written_in_one_piece() {
 }
 
 #[test]
-fn an_overwrite_replaces_what_waits() {
+fn an_overwrite_replaces_waiting_data() {
     let spec = deferring(20, "fcfs");
     // All of the second once more, and what is just being written once more.
     let asked = [FIRST, SECOND, (3.0, W, 60, 4), (3.0, W, 24, 1)];
@@ -132,7 +132,7 @@ fn an_overwrite_replaces_what_waits() {
 }
 
 #[test]
-fn reads_are_answered_from_the_cache_or_after_it() {
+fn reads_are_served_from_the_cache_or_after_a_destage() {
     let spec = deferring(8, "fcfs");
     let read = |ms, start, sectors| serve_all(&spec, &[FIRST, SECOND, (ms, R, start, sectors)])[2];
     // What is being written, and what waits.
@@ -167,7 +167,7 @@ fn commands_that_need_the_arm_go_first_unless_a_write_waits_for_room() {
 
 #[test]
 fn a_flush_ends_with_the_last_range() {
-    let mut drive = Drive::new(&deferring(20, "fcfs"), Angle::ZERO).expect("a sound layout");
+    let mut drive = Drive::new(&deferring(20, "fcfs"), Angle::ZERO).expect("a valid layout");
     for (id, (ms, op, start, n)) in [FIRST, SECOND].into_iter().enumerate() {
         assert_eq!(
             drive.submit(at(ms), request(id as u64, op, start, n)),
@@ -202,7 +202,7 @@ fn resuming() -> (Spec, [Arrival; 2]) {
 }
 
 #[test]
-fn reads_that_the_segments_hold_leave_the_arm_to_what_waits() {
+fn buffer_hits_leave_the_arm_to_destages() {
     let (spec, first) = resuming();
     let writes = [
         (60.0, W, 23, 4),
@@ -224,7 +224,7 @@ fn reads_that_the_segments_hold_leave_the_arm_to_what_waits() {
 }
 
 #[test]
-fn a_range_that_continues_another_goes_on_only_if_the_arm_is_still_there() {
+fn a_contiguous_range_continues_only_if_the_arm_is_in_place() {
     let (spec, first) = resuming();
     for n in 0..20 {
         let last = (120.0 + 0.5 * f64::from(n), W, 27, 1);
@@ -244,9 +244,9 @@ fn a_range_that_continues_another_goes_on_only_if_the_arm_is_still_there() {
 }
 
 #[test]
-fn writes_for_which_there_will_be_no_room_do_not_wait_for_it() {
+fn writes_that_will_never_fit_do_not_wait_for_room() {
     let (full, less) = (deferring(8, "fcfs"), deferring(4, "fcfs"));
-    let mut drive = Drive::new(&full, Angle::ZERO).expect("a sound layout");
+    let mut drive = Drive::new(&full, Angle::ZERO).expect("a valid layout");
     let asked = [
         request(0, W, 23, 4),
         request(1, W, 60, 4),
@@ -342,7 +342,7 @@ impl Model {
     }
 
     /// Blocks of writes that have completed, and not all of whose writes have persisted.
-    fn unlanded(&self, sectors: u64) -> u64 {
+    fn unpersisted(&self, sectors: u64) -> u64 {
         let now = self
             .written
             .iter()
@@ -391,13 +391,13 @@ struct Besides {
 }
 
 /// Serves everything on a drive, checks it against the model, and returns the completions.
-fn watched(spec: &Spec, asked: &[(Span, Request)], besides: Besides) -> Vec<Completion> {
+fn serve_and_check(spec: &Spec, asked: &[(Span, Request)], besides: Besides) -> Vec<Completion> {
     let mut off = spec.clone();
     off.buffer.write_cache = WriteCache::Off;
     let mut less = spec.clone();
     less.buffer.dirty_max.0 /= 4;
     let sectors = spec.geometry.sectors.0;
-    let mut drive = Drive::new(spec, Angle::from_fraction(1, 3)).expect("a sound layout");
+    let mut drive = Drive::new(spec, Angle::from_fraction(1, 3)).expect("a valid layout");
     drive.persisted(Instant::START);
     let (mut model, mut all) = (Model::default(), Vec::new());
     let mut pass = |drive: &mut Drive, now: Instant| {
@@ -411,7 +411,7 @@ fn watched(spec: &Spec, asked: &[(Span, Request)], besides: Besides) -> Vec<Comp
             model.completed(done, sectors);
         }
         // After being switched on again, it does not count data still on their way.
-        let fits = model.unlanded(sectors) <= spec.buffer.dirty_max.0;
+        let fits = model.unpersisted(sectors) <= spec.buffer.dirty_max.0;
         assert!(fits || besides.switches, "more dirty data than room");
         all.extend(done);
     };
@@ -454,16 +454,16 @@ proptest! {
     /// No write is lost, none reaches the media twice, a flush and FUA keep their promises, and
     /// there is never more dirty data than room; equal inputs give equal outputs.
     #[test]
-    fn the_media_hold_what_was_written(
+    fn the_media_have_all_written_data(
         spec in deferring_drive(), raw in requests(25),
         kinds in prop::collection::vec(0..20u8, 25), aborts in any::<bool>(),
         switches in any::<bool>(),
     ) {
         let besides = Besides { aborts, switches };
         let asked = all_kinds(&raw, &kinds, spec.geometry.sectors.0);
-        let done = watched(&spec, &asked, besides);
+        let done = serve_and_check(&spec, &asked, besides);
         prop_assert_eq!(done.len(), asked.len());
-        prop_assert_eq!(done, watched(&spec, &asked, besides));
+        prop_assert_eq!(done, serve_and_check(&spec, &asked, besides));
     }
 
     /// Ordered requests begin when all earlier ones are complete, and later ones wait for them.
@@ -474,7 +474,7 @@ proptest! {
     ) {
         let asked = all_kinds(&raw, &kinds, spec.geometry.sectors.0);
         let besides = Besides { switches, ..Besides::default() };
-        let done = watched(&spec, &asked, besides);
+        let done = serve_and_check(&spec, &asked, besides);
         let place = |id: u64| done.iter().position(|done| done.request.id == id);
         for (_, fence) in asked.iter().filter(|(_, of)| of.ordering == Ordering::Ordered) {
             for (_, other) in asked.iter().filter(|(_, of)| of.ordering != Ordering::HeadOfQueue) {
@@ -485,10 +485,10 @@ proptest! {
 
     /// Without writes the drive behaves as without a write cache.
     #[test]
-    fn without_writes_it_is_any_drive(spec in deferring_drive(), raw in requests(30)) {
+    fn without_writes_the_cache_has_no_effect(spec in deferring_drive(), raw in requests(30)) {
         let reads = |spec: &Spec| {
             let reads = raw.iter().map(|raw| Raw { op: Op::Read, ..*raw }).collect::<Vec<_>>();
-            watched(spec, &all_kinds(&reads, &[9], spec.geometry.sectors.0), Besides::default())
+            serve_and_check(spec, &all_kinds(&reads, &[9], spec.geometry.sectors.0), Besides::default())
         };
         let mut other = spec.clone();
         other.buffer.write_cache = WriteCache::Off;
@@ -505,7 +505,7 @@ proptest! {
         spec.queue.policy = "fcfs".parse().expect("a policy");
         let room = spec.geometry.sectors.0 / 2;
         let first_half: Vec<u64> = places.into_iter().filter(|place| *place < room).collect();
-        let mut drive = Drive::new(&spec, Angle::from_fraction(1, 3)).expect("a sound layout");
+        let mut drive = Drive::new(&spec, Angle::from_fraction(1, 3)).expect("a valid layout");
         drive.persisted(Instant::START);
         let mut now = Instant::START;
         for (id, (place, pause)) in first_half.iter().zip(pauses).enumerate() {

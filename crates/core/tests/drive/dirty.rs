@@ -75,53 +75,57 @@ impl DirtyCase {
     }
 
     /// Checks that a write found on its own fits in the gap, and that its fields are right.
-    fn check(&self, gap: &Gap, find: &GapTransfer) -> Result<(), TestCaseError> {
-        let found = self.times(gap, blocks_of(find), ROUNDING);
-        prop_assert_eq!(found, Some((find.begin, find.end)));
-        self.check_worth(find)
+    fn check(&self, gap: &Gap, transfer: &GapTransfer) -> Result<(), TestCaseError> {
+        let found = self.times(gap, blocks_of(transfer), ROUNDING);
+        prop_assert_eq!(found, Some((transfer.begin, transfer.end)));
+        self.check_worth(transfer)
     }
 
     /// Checks a write that uses the rest of a gap after other writes, the last of which left the
     /// head at the last of `places`. It was planned for an arm that comes from one of them. On the
     /// way over another it may arrive earlier, as the times of random seeks do not grow with the
     /// distance, and then its blocks may pass earlier.
-    fn check_behind(
+    fn check_after_others(
         &self,
         places: &[Position],
         gap: &Gap,
-        find: &GapTransfer,
+        transfer: &GapTransfer,
     ) -> Result<(), TestCaseError> {
-        let found = self.times(gap, blocks_of(find), ROUNDING);
-        prop_assert!(found.is_some(), "{:?}", find);
+        let found = self.times(gap, blocks_of(transfer), ROUNDING);
+        prop_assert!(found.is_some(), "{:?}", transfer);
         let (begin, end) = found.expect("a range on the way");
-        let longer = (end - begin) - (find.end - find.begin);
+        let longer = (end - begin) - (transfer.end - transfer.begin);
         prop_assert!(
             longer.as_ns().abs() <= ROUNDING.as_ns(),
             "{:?}",
-            (begin, end, find)
+            (begin, end, transfer)
         );
         let arrives = |from: &Position| {
             let source = Track {
                 cylinder: from.cylinder,
                 head: from.head,
             };
-            from.since + self.moved(Op::Write, source, find.track)
+            from.since + self.moved(Op::Write, source, transfer.track)
         };
         let is_earlier = places.iter().any(|from| begin < arrives(from));
-        prop_assert!(begin <= find.begin + ROUNDING, "{:?}", (begin, find));
         prop_assert!(
-            begin + ROUNDING >= find.begin || is_earlier,
+            begin <= transfer.begin + ROUNDING,
             "{:?}",
-            (begin, find)
+            (begin, transfer)
         );
-        self.check_worth(find)
+        prop_assert!(
+            begin + ROUNDING >= transfer.begin || is_earlier,
+            "{:?}",
+            (begin, transfer)
+        );
+        self.check_worth(transfer)
     }
 
     /// Checks the remaining fields of a write.
-    fn check_worth(&self, find: &GapTransfer) -> Result<(), TestCaseError> {
-        let blocks = blocks_of(find);
-        let track = Track::from_extent(&self.mechanism.layout.extent(find.first));
-        prop_assert_eq!((find.track, find.gain), (track, find.sectors.0));
+    fn check_worth(&self, transfer: &GapTransfer) -> Result<(), TestCaseError> {
+        let blocks = blocks_of(transfer);
+        let track = Track::from_extent(&self.mechanism.layout.extent(transfer.first));
+        prop_assert_eq!((transfer.track, transfer.gain), (track, transfer.sectors.0));
         let range = self
             .ranges
             .iter()
@@ -130,17 +134,17 @@ impl DirtyCase {
         prop_assert!(
             self.writes(*range).any(|write| write == blocks),
             "{:?}",
-            find
+            transfer
         );
-        let worth = self.worth(*range, blocks, find.end - find.begin);
-        prop_assert_eq!(find.worth as i64, worth);
+        let worth = self.worth(*range, blocks, transfer.end - transfer.begin);
+        prop_assert_eq!(transfer.worth as i64, worth);
         Ok(())
     }
 }
 
 /// First and one past the last block of a write.
-fn blocks_of(find: &GapTransfer) -> (Lbn, Lbn) {
-    (find.first, find.first + find.sectors)
+fn blocks_of(transfer: &GapTransfer) -> (Lbn, Lbn) {
+    (transfer.first, transfer.first + transfer.sectors)
 }
 
 /// Ranges that do not overlap: pauses and lengths, in turn.
@@ -174,7 +178,7 @@ proptest! {
             zone.sectors_per_track *= of as u32;
             zone.slips.clear();
         }
-        let layout = Arc::new(Layout::new(&spec.geometry).expect("a sound layout"));
+        let layout = Arc::new(Layout::new(&spec.geometry).expect("a valid layout"));
         let since = Instant::from_ns(1_000_000 + u64::from(places[0] % 20_000_000));
         let track = |at: &[u32]| Track {
             cylinder: Cylinder(at[0] % layout.cylinders()),
@@ -198,18 +202,18 @@ proptest! {
             DirtySearch::new(&case.mechanism, ranges, &gap, case.conservatism)
         };
         let found = dirty().search(&gap);
-        let worth = found.map_or(0, |find| find.worth as i64);
+        let worth = found.map_or(0, |transfer| transfer.worth as i64);
         prop_assert!(worth >= case.max(&gap, -ROUNDING), "{:?}", found);
         prop_assert!(worth <= case.max(&gap, ROUNDING), "{:?}", found);
-        if let Some(find) = found {
-            case.check(&gap, &find)?;
+        if let Some(transfer) = found {
+            case.check(&gap, &transfer)?;
         }
         // Several follow one another, each once, and the best alone is one of them.
         let all = dirty().fill(&gap, 4);
         prop_assert!(all.len() <= 4);
         prop_assert!(found.map_or(all.is_empty(), |best| all.contains(&best)));
         let (mut rest, mut places) = (gap, vec![gap.from]);
-        for (find, next) in all.iter().zip(all.iter().skip(1).map(Some).chain([None])) {
+        for (transfer, next) in all.iter().zip(all.iter().skip(1).map(Some).chain([None])) {
             let (to, op, until) = match next {
                 Some(next) => (next.track, Op::Write, next.begin),
                 None => (gap.to, gap.op, gap.until),
@@ -220,8 +224,8 @@ proptest! {
                 ranges: case.ranges.clone(),
             };
             rest = Gap { to, op, until, ..rest };
-            case.check_behind(&places, &rest, find)?;
-            rest.from = find.position_after(Span::ZERO);
+            case.check_after_others(&places, &rest, transfer)?;
+            rest.from = transfer.position_after(Span::ZERO);
             places.push(rest.from);
         }
         let written = all.iter().map(blocks_of);

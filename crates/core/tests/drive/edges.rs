@@ -23,7 +23,7 @@ fn arrivals() -> OpenLoop<impl Iterator<Item = (Instant, diskarm_core::request::
 }
 
 fn host(policy: &str, sections: &str) -> Host<Drive> {
-    let drive = Drive::new(&tiny(sections), Angle::ZERO).expect("a sound layout");
+    let drive = Drive::new(&tiny(sections), Angle::ZERO).expect("a valid layout");
     let policy = policy_maker(policy)(&drive);
     Host::new(drive, policy)
 }
@@ -75,9 +75,9 @@ fn cscan_goes_to_the_last_cylinder_and_returns_to_the_first() {
 
 #[test]
 fn strokes_pass_through_wrappers_and_boxes() {
-    let drive = Drive::new(&tiny(""), Angle::ZERO).expect("a sound layout");
+    let drive = Drive::new(&tiny(""), Angle::ZERO).expect("a valid layout");
     let throttle = |inside| Throttle::new(inside, Limits::default());
-    let device = BoxedDevice::new(drive).wrapped(throttle);
+    let device = BoxedDevice::new(drive).wrap(throttle);
     let config = "scan(by=lbn, to=edge)".parse().expect("a policy");
     let policy = stack::policy(&config, &device).expect("a device that knows positions");
     let mut host = Host::new(device, policy);
@@ -88,7 +88,7 @@ fn strokes_pass_through_wrappers_and_boxes() {
 
 #[test]
 fn strokes_need_a_device_that_knows_its_cylinders() {
-    let drive = Drive::new(&tiny(""), Angle::ZERO).expect("a sound layout");
+    let drive = Drive::new(&tiny(""), Angle::ZERO).expect("a valid layout");
     let device = BoxedDevice::opaque(drive);
     let config = "scan(to=edge)".parse().expect("a policy");
     assert!(stack::policy(&config, &device).is_err());

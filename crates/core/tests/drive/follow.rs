@@ -25,7 +25,7 @@ fn read(core: &mut Core, ms: f64, start: u64) -> Outcome {
 
 fn core() -> Core {
     let spec = tiny(BUFFER);
-    let layout = Arc::new(Layout::new(&spec.geometry).expect("a sound layout"));
+    let layout = Arc::new(Layout::new(&spec.geometry).expect("a valid layout"));
     Core::with_layout(&spec, layout)
 }
 

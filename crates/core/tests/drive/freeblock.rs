@@ -144,7 +144,7 @@ proptest! {
         length in 0..60_000i64, (ends, is_read) in any::<(bool, bool)>(),
         times in vec(0..1000i64, 4), max in 1..40u64,
     ) {
-        let layout = Arc::new(Layout::new(&spec.geometry).expect("a sound layout"));
+        let layout = Arc::new(Layout::new(&spec.geometry).expect("a valid layout"));
         let sectors = layout.sectors();
         let mut wanted = BlockSet::none(sectors);
         // A large or a small part of it.

@@ -41,7 +41,7 @@ fn check(spec: &Spec, write: (u64, u64), expected: &[(u64, u64)]) {
 }
 
 #[test]
-fn what_fits_in_a_gap_is_written_there() {
+fn data_that_fit_in_a_gap_are_written_there() {
     // Cylinder 2 is reached from 1 at 15.0, tenth 5, and must be left at 16.0. Block 43 is at tenth
     // 5; from 21.0 on the arm is there at 25.0.
     let spec = tiny(SECTIONS);
@@ -115,7 +115,7 @@ fn destaged(drive: &Drive) -> BufferWork {
 
 /// Serves writes, one after the other, and then reads, six at a time.
 fn run(spec: &Spec, writes: &[Request], reads: &[Request]) -> Activity {
-    let mut drive = Drive::new(spec, Angle::ZERO).expect("a sound layout");
+    let mut drive = Drive::new(spec, Angle::ZERO).expect("a valid layout");
     drive.persisted(Instant::START);
     let mut waiting: VecDeque<Request> = [writes, reads].concat().into();
     let (mut outstanding, mut now) = (0, Instant::START);
@@ -149,7 +149,7 @@ fn run(spec: &Spec, writes: &[Request], reads: &[Request]) -> Activity {
             }
         }
         now = Instant::from_ns(step.as_ns() / SECTOR.as_ns() as u64 * SECTOR.as_ns() as u64);
-        done.add_landed(&mut drive, now);
+        done.add_persisted(&mut drive, now);
     }
     done.destaged = destaged(&drive);
     while destaged(&drive).destaged.0 > done.persisted.len() as u64
@@ -157,13 +157,13 @@ fn run(spec: &Spec, writes: &[Request], reads: &[Request]) -> Activity {
     {
         now += SECTOR;
         assert!(drive.advance(now).is_none());
-        done.add_landed(&mut drive, now);
+        done.add_persisted(&mut drive, now);
     }
     done
 }
 
 impl Activity {
-    fn add_landed(&mut self, drive: &mut Drive, now: Instant) {
+    fn add_persisted(&mut self, drive: &mut Drive, now: Instant) {
         for run in drive.persisted(now).expect("a drive reports") {
             let blocks = run.first.0..run.first.0 + run.sectors.0;
             self.persisted.extend(blocks.map(|block| (now, Lbn(block))));
@@ -192,7 +192,7 @@ fn requests(
 
 /// The oracles: for reads the same drive without gap writes, for writes the sectors under the head.
 #[test]
-fn reads_complete_as_without_and_each_block_lands_once_under_the_head() {
+fn gap_writes_delay_no_read_and_write_each_block_once() {
     for (seed, policy) in [(1, "fcfs"), (2, "sptf"), (3, "look")] {
         let mut spec = exact(4_000);
         spec.queue.policy = policy.parse().expect("a policy");
@@ -206,7 +206,7 @@ fn reads_complete_as_without_and_each_block_lands_once_under_the_head() {
         for (with, without) in with.reads.iter().zip(&without.reads) {
             assert_eq!((with.request, with.at), (without.request, without.at));
         }
-        let layout = Drive::new(&spec, Angle::ZERO).expect("a sound layout");
+        let layout = Drive::new(&spec, Angle::ZERO).expect("a valid layout");
         for done in [&with, &without] {
             let mut blocks: Vec<Lbn> = done.persisted.iter().map(|(_, block)| *block).collect();
             for (at, block) in &done.persisted {

@@ -63,7 +63,7 @@ fn a_hit_delivers_too_so_that_the_next_misses() {
 }
 
 #[test]
-fn the_head_of_a_partial_hit_goes_at_once() {
+fn buffered_blocks_of_a_partial_hit_go_immediately() {
     // Blocks 22, 23 leave from 50.5; 24 is at tenth 0, at 60, so the bus waits: 61.25, 62.25.
     let asked = [(0.0, R, 20, 4), (50.0, R, 22, 4)];
     let c = last(&cached("partial_hits_at_once = true"), &asked);
@@ -78,7 +78,7 @@ fn the_head_of_a_partial_hit_goes_at_once() {
 }
 
 #[test]
-fn a_block_on_its_way_may_count_as_a_hit() {
+fn a_block_being_read_may_count_as_a_hit() {
     // Read-ahead is within block 26 at 12.4: 26 and 27 are in at 14.0, on the bus 0.25 later.
     let ahead = "read_ahead = \"until-full\"\nread_ahead_stops_mid_sector = true\n";
     let asked = [(0.0, R, 20, 4), (12.4, R, 26, 2)];
@@ -89,7 +89,7 @@ fn a_block_on_its_way_may_count_as_a_hit() {
 }
 
 #[test]
-fn what_was_read_ahead_hits_while_read_ahead_goes_on() {
+fn blocks_hit_while_read_ahead_continues() {
     // Blocks 24 and 25 were in at 12.0. 13.5 + 0.5 + 2 * 0.25 + 0.1.
     let spec = cached("read_ahead = \"until-full\"");
     let c = last(&spec, &[(0.0, R, 20, 4), (13.5, R, 24, 2)]);
@@ -102,7 +102,7 @@ fn what_was_read_ahead_hits_while_read_ahead_goes_on() {
 }
 
 #[test]
-fn what_passes_before_the_first_block_may_be_kept() {
+fn blocks_that_pass_before_the_requested_one_may_be_kept() {
     // In place at 2.7, tenths 3 to 9 pass before block 24, the tracks' first four among them.
     let asked = [(0.5, R, 24, 2)];
     let spec = cached("read_before_requested = true");
@@ -111,7 +111,7 @@ fn what_passes_before_the_first_block_may_be_kept() {
 }
 
 #[test]
-fn what_passes_before_the_rest_of_a_partial_hit_is_what_passed() {
+fn a_partial_hit_keeps_only_blocks_that_passed() {
     // Block 25, at tenth 1, with nothing passing before it (in place at 10.5); then the arm goes
     // away. Of 25 and 26 only 26 is read, at 62: in place at 58.7, blocks 23 to 25 pass whole.
     let spec = cached("read_before_requested = true");
@@ -120,7 +120,7 @@ fn what_passes_before_the_rest_of_a_partial_hit_is_what_passed() {
 }
 
 #[test]
-fn reads_may_hit_what_a_write_left() {
+fn reads_may_hit_written_data() {
     let asked = [(0.0, W, 60, 3)];
     assert_eq!(
         held(&cached("hits_on_written = true"), &asked),
@@ -130,7 +130,7 @@ fn reads_may_hit_what_a_write_left() {
 }
 
 #[test]
-fn a_write_drops_what_it_replaces() {
+fn a_write_drops_the_data_that_it_replaces() {
     let asked = [(0.0, R, 100, 2), (30.0, R, 20, 10), (60.0, W, 24, 1)];
     let spec = |what: &str| cached(&format!("segments = 4\nwrite_invalidates = \"{what}\""));
     // A segment holds one run: the longer part stays.
@@ -143,7 +143,7 @@ fn a_write_drops_what_it_replaces() {
 }
 
 #[test]
-fn a_dedicated_segment_is_for_writes_alone() {
+fn a_dedicated_segment_holds_only_writes() {
     let dedicated = cached("dedicated_write_segment = true\nhits_on_written = true\n");
     // The write does not evict the read's data, nor vice versa.
     let asked = [(0.0, R, 20, 2), (30.0, W, 60, 1), (60.0, W, 80, 1)];
@@ -157,7 +157,7 @@ fn a_dedicated_segment_is_for_writes_alone() {
 }
 
 #[test]
-fn a_sequential_write_shares_the_segment_of_the_one_before() {
+fn a_sequential_write_shares_the_previous_segment() {
     let asked = [(0.0, R, 20, 2), (30.0, W, 60, 1), (60.0, W, 61, 1)];
     let shared = cached("combine_writes = true\nhits_on_written = true\n");
     assert_eq!(held(&shared, &asked), [20, 21, 60, 61]);

@@ -1,4 +1,4 @@
-//! Tests of the drive, the policies and the engine: examples worked by hand, a slow second
+//! Tests of the drive, the policies and the engine: examples worked out by hand, a slow second
 //! implementation, properties of random drives, and closed forms.
 
 mod aspctf_seq;

@@ -1,5 +1,5 @@
-//! Merging in the host's queue: worked by hand, against a second implementation, and under every
-//! policy of the table.
+//! Merging in the host's queue: worked out by hand, against a second implementation, and under
+//! every policy of the table.
 
 use std::sync::{Arc, Mutex};
 
@@ -155,7 +155,7 @@ fn arrivals(spec: &Spec, raw: &[Raw], one_way: bool) -> Vec<(Instant, Request)> 
 fn new_drive(spec: &Spec, depth: u32) -> Drive {
     let mut spec = spec.clone();
     spec.queue.depth = depth;
-    Drive::new(&spec, Angle::from_fraction(2, 7)).expect("a sound layout")
+    Drive::new(&spec, Angle::from_fraction(2, 7)).expect("a valid layout")
 }
 
 fn run(device: &mut impl Device, arrivals: &[(Instant, Request)]) -> Vec<Completion> {
@@ -200,7 +200,7 @@ fn on_tiny(policy: &str, max: Option<u64>, asked: &[Arrival]) -> (Vec<Completion
             (at, request(id as u64, op, start, n))
         })
         .collect();
-    let drive = Drive::new(&tiny(""), Angle::ZERO).expect("a sound layout");
+    let drive = Drive::new(&tiny(""), Angle::ZERO).expect("a valid layout");
     through(drive, policy, max, &asked)
 }
 
@@ -289,7 +289,7 @@ fn of_two_following_requests_the_first_to_arrive_is_merged() {
 }
 
 #[test]
-#[should_panic(expected = "commands of at most")]
+#[should_panic(expected = "invalid command size")]
 fn a_limit_beyond_the_largest_command_is_rejected() {
     on_tiny("fcfs", Some(Request::MAX_SECTORS.0 + 1), &[]);
 }

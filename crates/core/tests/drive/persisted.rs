@@ -18,7 +18,7 @@ fn at(ms: f64) -> Instant {
 
 /// Returns the blocks newly on the media at each of `times` in ms.
 fn persisted(spec: &Spec, (ms, op, start, sectors): Arrival, times: &[f64]) -> Vec<Vec<u64>> {
-    let mut drive = Drive::new(spec, Angle::ZERO).expect("a sound layout");
+    let mut drive = Drive::new(spec, Angle::ZERO).expect("a valid layout");
     assert_eq!(drive.persisted(Instant::START), Some(vec![]));
     let request = request(0, op, start, sectors);
     assert_eq!(drive.submit(at(ms), request), Ok(()));
@@ -32,7 +32,7 @@ fn persisted(spec: &Spec, (ms, op, start, sectors): Arrival, times: &[f64]) -> V
 }
 
 #[test]
-fn an_absorbed_write_lands_sector_by_sector_after_it_has_completed() {
+fn an_absorbed_write_is_persisted_sector_by_sector_after_completion() {
     // Completed at 1.0; on the media from 9.0 until 13.0, head 0 of cylinder 1.
     let spec = tiny(
         "[bus]\nwrite_sector = \"0.25 ms\"\n\
@@ -43,7 +43,7 @@ fn an_absorbed_write_lands_sector_by_sector_after_it_has_completed() {
 }
 
 #[test]
-fn a_zero_latency_write_lands_from_where_the_head_does() {
+fn a_zero_latency_write_is_persisted_from_where_the_head_lands() {
     // In place in the middle of the seventh sector: the three after it from 3.0 on, the seven from
     // 6.0.
     let spec = tiny("[buffer]\nwrite_on_arrival = true\n[bus]\nwrite_sector = \"0.1 ms\"\n");
@@ -115,12 +115,12 @@ proptest! {
     /// media, and after a flush so are the data of all writes that completed before it; finally
     /// every block has persisted as often as it was written.
     #[test]
-    fn what_must_be_on_the_media_is(
+    fn guaranteed_data_are_on_the_media(
         spec in chancy_drive(), raw in requests(20), flushes in any::<u32>(),
     ) {
         let mut spec = spec;
         spec.queue.depth = 40;
-        let drive = Drive::new(&spec, Angle::from_fraction(1, 3)).expect("a sound layout");
+        let drive = Drive::new(&spec, Angle::from_fraction(1, 3)).expect("a valid layout");
         let mut watched = CountingDrive { drive, counts: BTreeMap::new(), done: Vec::new() };
         let mut now = Instant::START;
         watched.advance(now);

@@ -1,8 +1,8 @@
 //! Drives whose media hold larger sectors than the host sees: the tiny drive with physical sectors
 //! of two sectors.
 //!
-//! Block 22 is in tenth 8, on cylinder 1, where the arm stands from 2.0 on; its physical sector is
-//! 22 and 23, from 8.0 until 10.0.
+//! Block 22 is in tenth 8, on cylinder 1, where the arm is from 2.0 on; its physical sector is 22
+//! and 23, from 8.0 until 10.0.
 
 use diskarm_core::device::{Device, Outcome};
 use diskarm_core::drive::Drive;
@@ -26,13 +26,13 @@ fn cached() -> Spec {
 }
 
 #[test]
-fn a_write_of_whole_physical_sectors_takes_what_it_takes_without_them() {
+fn a_write_of_whole_physical_sectors_takes_no_extra_time() {
     let c = last(&emulated(""), &[(0.0, W, 22, 4)]);
     check(&c, 12.0, [0.0, 0.0, 2.0, 0.0, 6.0, 4.0, 0.0]);
 }
 
 #[test]
-fn a_write_of_part_of_one_takes_a_revolution_more() {
+fn a_write_of_part_of_one_takes_an_extra_revolution() {
     for (start, sectors) in [(22, 3), (23, 3), (23, 2)] {
         let c = last(&emulated(""), &[(0.0, W, start, sectors)]);
         check(&c, 22.0, [0.0, 0.0, 2.0, 0.0, 16.0, 4.0, 0.0]);
@@ -42,7 +42,7 @@ fn a_write_of_part_of_one_takes_a_revolution_more() {
 }
 
 #[test]
-fn each_track_with_a_part_takes_a_revolution_more() {
+fn each_track_with_a_partial_sector_takes_an_extra_revolution() {
     // Blocks 26 to 33: tenth 2 of head 0, passed from 12.0 and written until 26.0; head 1 at 27.0,
     // tenth 8 at 28.0, written until 42.0.
     let c = last(&emulated(""), &[(0.5, W, 27, 6)]);
@@ -53,7 +53,7 @@ fn each_track_with_a_part_takes_a_revolution_more() {
 }
 
 #[test]
-fn a_read_of_part_of_one_takes_it_whole() {
+fn a_read_of_part_of_one_reads_all_of_it() {
     for start in [22, 23] {
         let c = last(&emulated(""), &[(0.0, R, start, 1)]);
         check(&c, 10.0, [0.0, 0.0, 2.0, 0.0, 6.0, 2.0, 0.0]);
@@ -69,7 +69,7 @@ fn a_read_of_part_of_one_takes_it_whole() {
 }
 
 #[test]
-fn what_is_in_the_buffer_is_not_read() {
+fn buffered_data_are_not_read_first() {
     let spec = emulated(CACHED);
     // Read until 10.0; cylinder 1 again, tenth 8 at 18.0.
     for read in [(0.0, R, 22, 1), (0.0, R, 23, 1)] {
@@ -118,15 +118,15 @@ fn a_stream_that_the_write_cache_joins_needs_no_reads() {
     assert_eq!(read_behind(&[(0.0, 22, 1), (11.0, 23, 1)]), 30.0);
     // It is being written, from 18.0 until 20.0: again from 28.0 until 30.0.
     assert_eq!(read_behind(&[(0.0, 22, 1), (18.5, 23, 1)]), 40.0);
-    // The ends of a stream are read all the same. On the media until 22.0; where the first write is
-    // whole, the second follows at 10.0 and is written at 20.0.
+    // The ends of a stream are still read. On the media until 22.0; where the first write is whole,
+    // the second follows at 10.0 and is written at 20.0.
     assert_eq!(read_behind(&[(0.0, 23, 1), (1.0, 24, 2)]), 30.0);
     assert_eq!(read_behind(&[(0.0, 22, 2), (1.0, 24, 1)]), 30.0);
 }
 
 #[test]
-fn what_lands_is_what_was_written() {
-    let mut drive = Drive::new(&cached(), Angle::ZERO).expect("a sound layout");
+fn only_written_blocks_are_persisted() {
+    let mut drive = Drive::new(&cached(), Angle::ZERO).expect("a valid layout");
     let at = |ms: f64| Instant::from_ns((ms * 1e6) as u64);
     let persisted = |drive: &mut Drive, ms: f64| -> Vec<u64> {
         while drive.advance(at(ms)).is_some() {}
@@ -148,8 +148,8 @@ fn what_lands_is_what_was_written() {
 }
 
 #[test]
-fn a_policy_knows_of_the_revolution() {
-    let drive = Drive::new(&emulated(""), Angle::ZERO).expect("a sound layout");
+fn a_policy_sees_the_extra_revolution() {
+    let drive = Drive::new(&emulated(""), Angle::ZERO).expect("a valid layout");
     let positioning = |request: &Request| {
         let outlook = drive.outlook(Instant::START);
         let place = drive.locate(request);

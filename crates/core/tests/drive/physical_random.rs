@@ -87,7 +87,7 @@ impl Activity {
 
 /// Serves requests that come at given times.
 fn serve(spec: &Spec, asked: &[(Instant, Request)]) -> Activity {
-    let mut drive = Drive::new(spec, Angle::from_fraction(1, 4)).expect("a sound layout");
+    let mut drive = Drive::new(spec, Angle::from_fraction(1, 4)).expect("a valid layout");
     let mut done = Activity::default();
     let mut now = Instant::START;
     done.advance(&mut drive, now);
@@ -126,7 +126,7 @@ proptest! {
 
     /// The oracle is the drive of the same geometry in larger sectors.
     #[test]
-    fn whole_physical_sectors_are_larger_sectors(
+    fn whole_physical_sectors_behave_as_larger_sectors(
         spec in chancy_drive(), raw in requests(20), bits in 1..4u32, flags in any::<u32>(),
     ) {
         let mut spec = spec;
@@ -152,7 +152,7 @@ proptest! {
     /// The oracle is the meaning of a write: finally every block has persisted as often as it was
     /// written, and no other.
     #[test]
-    fn what_was_written_lands(
+    fn every_write_is_persisted(
         spec in chancy_drive(), raw in requests(20), bits in 1..4u32, flags in any::<u32>(),
     ) {
         let mut spec = spec;

@@ -87,7 +87,7 @@ pub fn through(
 ) -> Vec<Completion> {
     let mut spec = spec.clone();
     spec.queue.depth = 1;
-    let drive = Drive::new(&spec, Angle::from_fraction(2, 7)).expect("a sound layout");
+    let drive = Drive::new(&spec, Angle::from_fraction(2, 7)).expect("a valid layout");
     let asked = fitted(raw, spec.geometry.sectors.0);
     let mut now = Instant::START;
     let arrivals = (0..).zip(asked).map(|(id, (pause, op, start, n))| {
@@ -114,7 +114,7 @@ struct Estimated {
 /// Returns the breakdown of `op` at `start`, submitted when the drive is idle, and the estimate,
 /// measured from the end of the command overhead.
 fn estimated(spec: &Spec, before: &[Raw], op: Op, start: u64) -> (Estimated, Completion) {
-    let mut drive = Drive::new(spec, Angle::ZERO).expect("a sound layout");
+    let mut drive = Drive::new(spec, Angle::ZERO).expect("a valid layout");
     let mut done = Vec::new();
     let mut now = Instant::START;
     for (pause, op, start, n) in fitted(before, spec.geometry.sectors.0) {

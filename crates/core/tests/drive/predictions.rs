@@ -31,7 +31,7 @@ proptest! {
         responses in vec(response(), MAX_REQUESTS), unbroken in any::<bool>(),
     ) {
         let continuity = if unbroken { Continuity::Unbroken } else { Continuity::Unknown };
-        let layout = Arc::new(Layout::new(&spec.geometry).expect("a sound layout"));
+        let layout = Arc::new(Layout::new(&spec.geometry).expect("a valid layout"));
         let asked = fitted(&raw, spec.geometry.sectors.0);
         let mut predictor = Predictor::new(&spec, layout, continuity);
         // A lateness of up to half a revolution must not reach back to before the start.

@@ -17,7 +17,7 @@ use super::random::{Raw, cases, chancy_drive, fitted, requests};
 use super::tiny::{CompletionLog, request};
 
 fn new_drive(spec: &Spec) -> Drive {
-    let layout = Arc::new(Layout::new(&spec.geometry).expect("a sound layout"));
+    let layout = Arc::new(Layout::new(&spec.geometry).expect("a valid layout"));
     Drive::with_layout(spec, layout, Angle::from_fraction(1, 3))
 }
 
@@ -63,7 +63,7 @@ fn by_events(spec: &Spec, asked: &[(Instant, Request)]) -> Vec<Completion> {
     done
 }
 
-fn sound(done: &[Completion], count: usize) {
+fn assert_valid(done: &[Completion], count: usize) {
     let mut ids: Vec<u64> = done.iter().map(|c| c.request.id).collect();
     ids.sort_unstable();
     assert!(ids.into_iter().eq(0..count as u64), "lost or doubled");
@@ -87,7 +87,7 @@ proptest! {
     fn open_streams_complete_once_and_in_order(spec in chancy_drive(), raw in requests(30)) {
         let asked = arrivals(&raw, spec.geometry.sectors.0);
         let done = by_events(&spec, &asked);
-        sound(&done, asked.len());
+        assert_valid(&done, asked.len());
         prop_assert_eq!(done, by_events(&spec, &asked));
     }
 
@@ -134,6 +134,6 @@ proptest! {
         let mut seen = CompletionLog::default();
         engine::run(&mut host, &mut load, &mut seen).unwrap();
         prop_assert_eq!(load.next_arrival(), None);
-        sound(&seen.0, asked.len());
+        assert_valid(&seen.0, asked.len());
     }
 }

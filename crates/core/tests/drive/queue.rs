@@ -24,7 +24,7 @@ preseek = "{preseek}"
 }
 
 #[test]
-fn the_arm_moves_on_when_the_pre_seek_level_says() {
+fn the_pre_seek_level_decides_when_the_arm_moves() {
     // Block 23: 0.5, seek until 2.5, 9.0 until 10.0, bus until 10.5, completion 10.9. Block 60's
     // command was processed meanwhile; the seek of 3 begins when the arm may go; tenth 8 at 18.
     let asked = [(0.0, R, 23, 1), (0.0, R, 60, 1)];
@@ -63,7 +63,7 @@ fn the_bus_carries_one_command_after_another() {
 }
 
 #[test]
-fn the_policy_orders_what_waits() {
+fn the_policy_orders_waiting_commands() {
     // While block 23 is read, 160 came before 63 and 22.
     let asked = [
         (0.0, R, 23, 1),

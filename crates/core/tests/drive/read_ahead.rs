@@ -18,7 +18,7 @@ fn blocks(range: std::ops::Range<u64>) -> Vec<u64> {
 }
 
 #[test]
-fn a_scheme_says_how_far_read_ahead_goes() {
+fn the_scheme_limits_read_ahead() {
     let cases = [
         ("read_ahead = \"none\"", 26),
         ("read_ahead = \"track-end\"", 30),
@@ -64,7 +64,7 @@ fn dropped_data_leave_the_whole_segment_to_read_ahead() {
 }
 
 #[test]
-fn one_track_is_read_ahead_behind_a_track_that_was_read() {
+fn one_track_is_read_ahead_after_a_buffered_track() {
     // The end of the track before, blocks 18 and 19, is in the buffer: on to block 40.
     let spec = ahead("read_ahead = \"one-track\"");
     let held = held(&spec, &[(0.0, R, 18, 2), (100.3, R, 24, 2)]);
@@ -73,20 +73,20 @@ fn one_track_is_read_ahead_behind_a_track_that_was_read() {
 
 /// Blocks 18 and 19 come with the request itself; a lone read within a track gets only its rest.
 #[test]
-fn one_track_is_read_ahead_behind_a_read_that_crosses_to_another_track() {
+fn one_track_is_read_ahead_after_a_read_that_crosses_tracks() {
     let spec = ahead("read_ahead = \"one-track\"");
     assert_eq!(held(&spec, &[(0.0, R, 18, 4)]), blocks(18..40));
     assert_eq!(held(&spec, &[(0.0, R, 16, 4)]), blocks(16..20));
 }
 
 #[test]
-fn the_disk_s_end_stops_read_ahead() {
+fn the_end_of_the_disk_stops_read_ahead() {
     let spec = ahead("read_ahead = \"until-full\"");
     assert_eq!(held(&spec, &[(0.0, R, 190, 2)]), blocks(190..200));
 }
 
 #[test]
-fn another_request_stops_read_ahead_at_once_or_at_the_sector_s_end() {
+fn another_request_stops_read_ahead_immediately_or_after_the_sector() {
     let scheme = "read_ahead = \"until-full\"";
     let next = (14.4, R, 101, 1);
     // Block 28 would be in at 15.0. Cylinder 5 at 19.4 or 20.0, block 101 at tenth 1.
@@ -165,7 +165,7 @@ fn a_hit_may_start_read_ahead_again() {
 }
 
 #[test]
-fn a_hit_under_way_lets_read_ahead_go_further() {
+fn a_hit_extends_read_ahead_under_way() {
     // At 13.4 block 26 is in: four more than block 27 are wanted without a stop.
     let scheme = "read_ahead = \"until-full\"\nread_ahead_max = \"4 sectors\"\n";
     let asked = [FIRST, (13.4, R, 26, 1)];

@@ -25,7 +25,7 @@ fn a_read_takes_overhead_seek_rotation_transfer_and_the_last_sector_on_the_bus()
 }
 
 #[test]
-fn the_overhead_depends_on_the_command_before() {
+fn the_overhead_depends_on_the_previous_command() {
     // The write ends before 20. From cylinder 1 at 50.7, head 0; tenth 9 at 59.0.
     let c = last(&tiny(PATH), &[(0.0, W, 23, 1), (50.0, R, 23, 4)]);
     check(&c, 63.35, [0.0, 0.8, 0.0, 0.0, 8.3, 4.0, 0.25]);

@@ -421,7 +421,7 @@ proptest! {
     fn each_rule_matches_its_slow_version(
         spec in drive(), events in events(), way in ways(), by in measures(),
     ) {
-        let drive = Drive::new(&spec, Angle::from_fraction(2, 7)).expect("a sound layout");
+        let drive = Drive::new(&spec, Angle::from_fraction(2, 7)).expect("a valid layout");
         let written = way.expression() + &by.expression();
         let found = order(&drive, &events, policy_maker(&written)(&drive));
         let expected = order(&drive, &events, Box::new(Brute::new(way, by)));
@@ -486,7 +486,7 @@ proptest! {
             let mut spec = spec.clone();
             spec.queue.depth = depth;
             spec.queue.policy = format!("{name}({}", by.expression()).parse().expect("a policy");
-            let drive = Drive::new(&spec, Angle::from_fraction(2, 7)).expect("a sound layout");
+            let drive = Drive::new(&spec, Angle::from_fraction(2, 7)).expect("a valid layout");
             let mut now = Instant::START;
             let asked = fitted(&raw, spec.geometry.sectors.0);
             let arrivals = (0..).zip(asked).map(|(id, (pause, op, start, n))| {
@@ -494,7 +494,7 @@ proptest! {
                 (now, request(id, op, start, n))
             });
             let mut host = diskarm_core::host::Host::new(drive, policy_maker("fcfs")(
-                &Drive::new(&spec, Angle::ZERO).expect("a sound layout"),
+                &Drive::new(&spec, Angle::ZERO).expect("a valid layout"),
             ));
             let mut seen = CompletionLog::default();
             engine::run(&mut host, &mut OpenLoop::new(arrivals), &mut seen).expect("accepted");
@@ -509,7 +509,7 @@ proptest! {
 /// others are pending: an adversary replaces each that is served by one at the block that `near`
 /// returns, given the block served last and the number of earlier arrivals.
 fn waits(written: &str, near: impl Fn(u64, u64) -> u64) -> u64 {
-    let drive = Drive::new(&tiny(""), Angle::ZERO).expect("a sound layout");
+    let drive = Drive::new(&tiny(""), Angle::ZERO).expect("a valid layout");
     let choice: PolicyConfig = written.parse().expect("a policy");
     let mut policy = choice.policy(&drive);
     let pending = |id, block| Pending {
@@ -579,7 +579,7 @@ fn requests_passed_over_are_served_within_the_sweep() {
 /// Requests for the blocks, in order of arrival, the arm at block 100 of the tiny drive (20 to a
 /// cylinder) that it moved up to; the blocks in order of service.
 fn serve_all(written: &str, blocks: &[u64]) -> Vec<u64> {
-    let drive = Drive::new(&tiny(""), Angle::ZERO).expect("a sound layout");
+    let drive = Drive::new(&tiny(""), Angle::ZERO).expect("a valid layout");
     let choice: PolicyConfig = written.parse().expect("a policy");
     let mut policy = choice.policy(&drive);
     policy.note_bypass(&request(0, Op::Read, 100, 1), &drive);
@@ -592,9 +592,9 @@ fn serve_all(written: &str, blocks: &[u64]) -> Vec<u64> {
     std::iter::from_fn(next).collect()
 }
 
-/// Worked by hand. By block, distances from 100 on; by cylinder, 100 to 119 are cylinder 5.
+/// Worked out by hand. By block, distances from 100 on; by cylinder, 100 to 119 are cylinder 5.
 #[test]
-fn orders_worked_by_hand() {
+fn orders_worked_out_by_hand() {
     let blocks = [150, 95, 104, 20, 119, 108, 131];
     let up = [104, 108, 119, 131, 150];
     let look = [&up[..], &[95, 20]].concat();

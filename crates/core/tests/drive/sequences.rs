@@ -28,7 +28,7 @@ fn a_miss_that_continues_a_read_may_take_longer() {
 
 /// Sectors take 1 ms on the bus. Block 4 is at tenth 4.
 #[test]
-fn a_write_that_continues_one_may_wait_for_other_numbers_of_sectors() {
+fn a_sequential_write_may_wait_for_another_number_of_sectors() {
     let start = "small = \"1 sector\"\nlarge = \"1 sector\"\nlarge_from = \"1 sector\"\n";
     let spec = tiny(&format!(
         "[overheads.write_start]\n{start}sequential = \"4 sectors\"\n\

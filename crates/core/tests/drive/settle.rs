@@ -48,7 +48,7 @@ fn a_seek_needs_no_other_settle() {
 
 /// Blocks 8 and 9 from 8.0 until 10.0; block 10 at 12.0, which a settle until 12.5 would miss.
 #[test]
-fn a_transfer_that_goes_on_pays_only_the_head_switch() {
+fn a_transfer_that_continues_pays_only_the_head_switch() {
     for op in [R, W] {
         let c = last(&settling(""), &[(0.0, op, 8, 4)]);
         check(&c, 14.0, [0.0, 0.0, 0.0, 0.5, 7.5, 6.0, 0.0]);

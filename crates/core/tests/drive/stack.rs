@@ -22,7 +22,7 @@ fn one_at_a_time(spec: &Spec) -> Drive {
         },
         ..spec.clone()
     };
-    Drive::new(&spec, Angle::from_fraction(2, 7)).expect("a sound layout")
+    Drive::new(&spec, Angle::from_fraction(2, 7)).expect("a valid layout")
 }
 
 fn queue(
@@ -61,7 +61,7 @@ proptest! {
         let plain = one_at_a_time(&spec);
         let policy = config.policy(&plain);
         let plain = serve_all(&mut Host::new(plain, policy), &raw);
-        let boxed = BoxedDevice::new(one_at_a_time(&spec)).wrapped(|inner| inner);
+        let boxed = BoxedDevice::new(one_at_a_time(&spec)).wrap(|inner| inner);
         let mut boxed = queue(boxed, &config).expect("drives know positions");
         prop_assert_eq!(&plain, &serve_all(&mut boxed, &raw), "{}", &config);
 

@@ -43,7 +43,7 @@ proptest! {
         spec in drive(), raw in requests(12),
     ) {
         let spec = plain(spec);
-        let layout = Arc::new(Layout::new(&spec.geometry).expect("a sound layout"));
+        let layout = Arc::new(Layout::new(&spec.geometry).expect("a valid layout"));
         let mut drive = Drive::with_layout(&spec, Arc::clone(&layout), Angle::ZERO);
         let mut slow = Stepwise::new(&spec, &layout);
         let mut now = Instant::START;

@@ -10,7 +10,7 @@ use super::tiny::{R, request, tiny};
 /// far away, 1 is near. On the tiny drive at 100 ms, the heads reach block 8 after 8 ms; block 150
 /// is seven cylinders away, at tenth 4, which is reached after a seek of 8 ms and a wait of 6 ms.
 fn first(policy: &str, waited_ns: u64) -> u64 {
-    let drive = Drive::new(&tiny(""), Angle::ZERO).expect("a sound layout");
+    let drive = Drive::new(&tiny(""), Angle::ZERO).expect("a valid layout");
     let config = PolicyConfig::parse(policy, "policy").expect("a policy");
     let mut policy = config.policy(&drive);
     // Ends the first batch of mq-deadline, within which nothing expires.

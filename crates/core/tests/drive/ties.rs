@@ -70,7 +70,7 @@ fn through(
             ..spec.queue
         },
     };
-    let mut drive = Drive::new(&spec, Angle::from_fraction(2, 7)).expect("a sound layout");
+    let mut drive = Drive::new(&spec, Angle::from_fraction(2, 7)).expect("a valid layout");
     let mut load = OpenLoop::new(arrivals.into_iter());
     let run = match place {
         QueueLevel::Drive => engine::run(&mut drive, &mut load, &mut seen),

@@ -59,7 +59,7 @@ fn inside(spec: &Spec, raw: &[Raw], policy: &str) -> Vec<Completion> {
     let mut spec = spec.clone();
     spec.queue.depth = 100;
     spec.queue.policy = policy.parse().expect("a policy");
-    let mut drive = Drive::new(&spec, Angle::from_fraction(2, 7)).expect("a sound layout");
+    let mut drive = Drive::new(&spec, Angle::from_fraction(2, 7)).expect("a valid layout");
     let mut now = Instant::START;
     let asked = fitted(raw, spec.geometry.sectors.0);
     let arrivals = (0..).zip(asked).map(|(id, (pause, op, start, n))| {
@@ -192,7 +192,7 @@ proptest! {
 
     #[test]
     fn a_single_pending_request_is_chosen(spec in drive(), place in any::<u64>(), ms in 0..90u32) {
-        let drive = Drive::new(&spec, Angle::ZERO).expect("a sound layout");
+        let drive = Drive::new(&spec, Angle::ZERO).expect("a valid layout");
         let arrived = Instant::from_ns(7);
         let request = request(3, R, place % spec.geometry.sectors.0, 1);
         let pending = Pending { request, arrived };

@@ -57,7 +57,7 @@ impl Observer for CompletionLog {
 
 /// Returns the completions of `asked` on the drive of `spec`, in order.
 pub fn serve_all(spec: &Spec, asked: &[Arrival]) -> Vec<Completion> {
-    let mut drive = Drive::new(spec, Angle::ZERO).expect("a sound layout");
+    let mut drive = Drive::new(spec, Angle::ZERO).expect("a valid layout");
     let arrivals = asked.iter().enumerate().map(|(id, &(at, op, start, n))| {
         (
             Instant::START + Span::from_ms(at),

@@ -121,14 +121,18 @@ fn capacities_are_exact() {
         let g = drive(name);
         let layout = Layout::new(&g).unwrap_or_else(|e| panic!("{name}: {e}"));
         assert_eq!(layout.sectors(), SectorCount(sectors), "{name}");
-        assert_eq!(layout.mapped(), SectorCount(sectors + left_over), "{name}");
+        assert_eq!(
+            layout.mapped_sectors(),
+            SectorCount(sectors + left_over),
+            "{name}"
+        );
     }
 }
 
 /// Follows whole runs over part of each drive, and maps every block there and back.
 #[test]
 #[ignore = "needs ../shared"]
-fn the_way_back_is_exact() {
+fn the_inverse_mapping_is_exact() {
     for (name, sectors, _) in DRIVES {
         let g = drive(name);
         let layout = Layout::new(&g).unwrap();
@@ -170,7 +174,7 @@ fn the_c3323a_can_export_its_full_capacity() {
     g.sectors = SectorCount(2_056_008);
     g.unused_sectors = SectorCount(0);
     let layout = Layout::new(&g).unwrap();
-    assert_eq!(layout.sectors(), layout.mapped());
+    assert_eq!(layout.sectors(), layout.mapped_sectors());
     assert_eq!(layout.sectors().0 * 512 / 10_000_000, 105);
 }
 

@@ -8,7 +8,7 @@ use super::{geometry, zone};
 
 /// Two zones of 2 surfaces: 3 cylinders of 10 sectors and 3 of 8. Each cylinder has 2 spares at its
 /// end, which leaves 3 * 18 + 3 * 14 = 96 blocks.
-fn sound() -> Geometry {
+fn valid_geometry() -> Geometry {
     let mut zones = vec![zone(0..3, 10), zone(4..7, 8)];
     zones[0].spares = 2;
     zones[1].spares = 2;
@@ -17,7 +17,7 @@ fn sound() -> Geometry {
 }
 
 fn refusal(change: impl FnOnce(&mut Geometry)) -> String {
-    let mut g = sound();
+    let mut g = valid_geometry();
     change(&mut g);
     match Layout::new(&g) {
         Ok(_) => "nothing".to_owned(),

@@ -215,7 +215,7 @@ proptest! {
 
     /// A disk with physical sectors equals one with larger sectors, each of several blocks.
     #[test]
-    fn blocks_lie_in_the_places_of_larger_sectors(
+    fn blocks_match_the_places_of_larger_sectors(
         g in disk(), bits in 1..4u32, count in 0..4u64, seed: u64,
     ) {
         let of = 1 << bits;

@@ -193,7 +193,10 @@ fn set_aside(g: &Geometry, sectors: &mut [Sector]) {
 /// Compares a layout with the reference, block by block and place by place.
 pub fn assert_same(g: &Geometry, layout: &Layout, reference: &Reference) {
     assert_eq!(layout.sectors(), g.sectors);
-    assert_eq!(layout.mapped(), SectorCount(reference.mapped.len() as u64));
+    assert_eq!(
+        layout.mapped_sectors(),
+        SectorCount(reference.mapped.len() as u64)
+    );
     let mut held = vec![None; reference.sectors.len()];
     for (block, &at) in reference.blocks.iter().enumerate() {
         let lbn = Lbn(block as u64);
@@ -207,7 +210,7 @@ pub fn assert_same(g: &Geometry, layout: &Layout, reference: &Reference) {
 }
 
 /// Returns true if blocks `b` and `b + 1` are neighbours on a track.
-fn adjoin(reference: &Reference, b: u64) -> bool {
+fn are_adjacent(reference: &Reference, b: u64) -> bool {
     let at = |b: u64| reference.blocks.get(b as usize).copied();
     match (at(b), at(b + 1)) {
         (Some(this), Some(next)) => {
@@ -221,7 +224,7 @@ fn adjoin(reference: &Reference, b: u64) -> bool {
     }
 }
 
-fn moved(reference: &Reference, b: u64) -> bool {
+fn is_moved(reference: &Reference, b: u64) -> bool {
     reference.blocks[b as usize] != reference.mapped[b as usize]
 }
 
@@ -236,8 +239,13 @@ fn assert_run(layout: &Layout, reference: &Reference, lbn: Lbn) {
     );
 
     let end = lbn.0 + extent.sectors.0;
-    assert!((lbn.0..end - 1).all(|b| adjoin(reference, b)), "{lbn:?}");
-    let may_end = |b: u64| !adjoin(reference, b) || moved(reference, b) || moved(reference, b + 1);
+    assert!(
+        (lbn.0..end - 1).all(|b| are_adjacent(reference, b)),
+        "{lbn:?}"
+    );
+    let may_end = |b: u64| {
+        !are_adjacent(reference, b) || is_moved(reference, b) || is_moved(reference, b + 1)
+    };
     assert!(may_end(end - 1), "{lbn:?} ends too early at {end}");
 
     let first = layout.track_first(lbn);

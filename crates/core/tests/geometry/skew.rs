@@ -1,4 +1,4 @@
-//! Angles worked by hand.
+//! Angles worked out by hand.
 
 use diskarm_core::geometry::{Extent, Layout};
 use diskarm_core::spec::{Sparing, TrackOrder};

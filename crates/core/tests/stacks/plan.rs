@@ -504,10 +504,10 @@ impl Stack {
 fn behind(mut device: BoxedDevice, levels: &[Level]) -> BoxedDevice {
     for level in levels {
         device = match level {
-            Level::Faults(plan) => device.wrapped(|inner| Faults::new(inner, plan, REVOLUTION)),
-            Level::Throttle(limits) => device.wrapped(|inner| Throttle::new(inner, *limits)),
+            Level::Faults(plan) => device.wrap(|inner| Faults::new(inner, plan, REVOLUTION)),
+            Level::Throttle(limits) => device.wrap(|inner| Throttle::new(inner, *limits)),
             Level::Observed => {
-                device.wrapped(|inner| ObservedDevice::new(inner, Recording::default()))
+                device.wrap(|inner| ObservedDevice::new(inner, Recording::default()))
             }
             Level::Queue(config, merge) => {
                 let policy = stack::policy(config, &device)

@@ -24,7 +24,7 @@ fn pauses(text: &str, mean_ms: f64) -> Vec<f64> {
 
 /// Asserts the mean and second moment, whose variances need the second and fourth moment, all in
 /// units of the mean.
-fn hold(what: &str, pauses: &[f64], second: f64, fourth: f64) {
+fn assert_moments(what: &str, pauses: &[f64], second: f64, fourth: f64) {
     assert_mean(what, pauses.iter().copied(), 1.0, second - 1.0);
     let squares = pauses.iter().map(|x| x * x);
     assert_mean(what, squares, second, fourth - second * second);
@@ -32,7 +32,7 @@ fn hold(what: &str, pauses: &[f64], second: f64, fourth: f64) {
 
 /// Asserts that successive pauses are uncorrelated: the product of their differences from the mean
 /// has mean zero, and a variance equal to the square of theirs.
-fn hold_uncorrelated(what: &str, pauses: &[f64], variance: f64) {
+fn assert_uncorrelated(what: &str, pauses: &[f64], variance: f64) {
     let products = pauses
         .windows(2)
         .map(|pair| (pair[0] - 1.0) * (pair[1] - 1.0));
@@ -43,8 +43,8 @@ fn hold_uncorrelated(what: &str, pauses: &[f64], variance: f64) {
 fn poisson() {
     // Moments of the exponential distribution: n!.
     let found = pauses("poisson(mean=31.2ms)", 31.2);
-    hold("poisson", &found, 2.0, 24.0);
-    hold_uncorrelated("poisson", &found, 1.0);
+    assert_moments("poisson", &found, 2.0, 24.0);
+    assert_uncorrelated("poisson", &found, 1.0);
     // P(x > 2) = e^-2.
     assert_share("poisson", found.iter().map(|x| *x > 2.0), (-2.0f64).exp());
     assert_eq!(pauses("poisson(rate=62.5/s)", 16.0).len(), N);
@@ -54,12 +54,12 @@ fn poisson() {
 fn uniform() {
     // From 0 to 2 in units of the mean: moments 2^n / (n + 1).
     let found = pauses("uniform(to=22ms)", 11.0);
-    hold("uniform", &found, 4.0 / 3.0, 16.0 / 5.0);
-    hold_uncorrelated("uniform", &found, 1.0 / 3.0);
+    assert_moments("uniform", &found, 4.0 / 3.0, 16.0 / 5.0);
+    assert_uncorrelated("uniform", &found, 1.0 / 3.0);
     assert!(found.iter().all(|x| (0.0..=2.0).contains(x)));
     // From 0.5 to 1.5: mean 1, second moment 13/12, fourth 121/80.
     let found = pauses("uniform(from=5ms, to=15ms)", 10.0);
-    hold("uniform", &found, 13.0 / 12.0, 121.0 / 80.0);
+    assert_moments("uniform", &found, 13.0 / 12.0, 121.0 / 80.0);
 }
 
 #[test]
@@ -75,8 +75,8 @@ fn erlang() {
     for k in [1.0f64, 2.0, 4.0, 50.0] {
         let moment = |n: i32| (0..n).map(|i| (k + f64::from(i)) / k).product::<f64>();
         let found = pauses(&format!("erlang(k={k}, mean=20ms)"), 20.0);
-        hold(&format!("erlang {k}"), &found, moment(2), moment(4));
-        hold_uncorrelated("erlang", &found, 1.0 / k);
+        assert_moments(&format!("erlang {k}"), &found, moment(2), moment(4));
+        assert_uncorrelated("erlang", &found, 1.0 / k);
     }
     // Two stages: P(x > t) = e^-2t (1 + 2t).
     let found = pauses("erlang(k=2, mean=20ms)", 20.0);
@@ -96,8 +96,8 @@ fn hyperexponential() {
     let found = pauses("hyperexponential(long=10%, ratio=9, rate=50/s)", 20.0);
     let second = 2.0 * moment(2);
     assert!((second - 1.0 - 41.0 / 9.0).abs() < 1e-12);
-    hold("hyperexponential", &found, second, 24.0 * moment(4));
-    hold_uncorrelated("hyperexponential", &found, 41.0 / 9.0);
+    assert_moments("hyperexponential", &found, second, 24.0 * moment(4));
+    assert_uncorrelated("hyperexponential", &found, 41.0 / 9.0);
 }
 
 #[test]
@@ -119,8 +119,8 @@ fn bursts() {
     let cv2 = 1.0 + 2.0 * l * 0.1 * 0.9 * 0.9;
     assert!((second - 1.0 - cv2).abs() < 1e-9, "{second} {cv2}");
     let found = pauses("bursts(on=100ms, off=900ms, rate=600/s)", 1e3 / 60.0);
-    hold("bursts", &found, second, 24.0 * moment(4));
-    hold_uncorrelated("bursts", &found, cv2);
+    assert_moments("bursts", &found, second, 24.0 * moment(4));
+    assert_uncorrelated("bursts", &found, cv2);
 }
 
 #[test]

@@ -27,7 +27,7 @@ const N: usize = 200_000;
 
 /// Returns the only stream of a workload expression.
 fn stream(text: &str) -> Stream {
-    let workload = Workload::parse(text, DISK).expect("a sound workload");
+    let workload = Workload::parse(text, DISK).expect("a valid workload");
     let [stream] = &workload.streams[..] else {
         panic!("not one stream: {text}");
     };

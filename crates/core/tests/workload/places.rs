@@ -105,7 +105,7 @@ fn sequential_with_a_share() {
 }
 
 #[test]
-fn runs_of_their_own() {
+fn separate_runs() {
     let requests = generated("poisson(rate=60/s) sequential(runs=7) size=4KiB");
     assert_within_the_disk(&requests);
     // Followed by hand: each request continues one of at most seven ends.
@@ -230,7 +230,7 @@ fn ranks(exponent: f64, extents: u64) -> impl Iterator<Item = u64> {
         sector: Bytes(512),
     };
     let text = format!("closed(clients=1) zipf(exponent={exponent}, extent=1sector) size=1sector");
-    let workload = Workload::parse(&text, disk).expect("a sound workload");
+    let workload = Workload::parse(&text, disk).expect("a valid workload");
     // Reverses the scattering: the inverse of the step by Fermat's theorem, for a prime number of
     // extents.
     let golden = (extents as f64 * 0.618_033_988_749_894_9) as u64;

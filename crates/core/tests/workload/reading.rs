@@ -53,7 +53,7 @@ fn expressions_have_their_documented_meaning() {
 }
 
 #[test]
-fn a_file_says_the_same() {
+fn a_file_has_the_same_meaning() {
     let one = "arrivals = \"closed(clients=10, think=30ms)\"\nsize = \"4 KiB\"\nreads = \"67 %\"\n";
     let by_file = Workload::parse_toml(one, "one.toml", DISK).unwrap();
     let text = "closed(clients=10, think=30ms) size=4KiB reads=67%";
@@ -144,7 +144,7 @@ fn misspelt_names_suggest_their_nearest() {
 }
 
 /// Asserts the error message of each text.
-fn hold(cases: &[(&str, &str)]) {
+fn assert_errors(cases: &[(&str, &str)]) {
     for (text, expected) in cases {
         assert_eq!(error(text), *expected, "{text}");
     }
@@ -153,7 +153,7 @@ fn hold(cases: &[(&str, &str)]) {
 #[test]
 fn invalid_arrivals() {
     let rate = "expected a rate from one per hour to 1000000000/s, such as \"32/s\"";
-    hold(&[
+    assert_errors(&[
         (
             "",
             "arrivals: found nothing, expected arrivals, such as poisson(rate=60/s)",
@@ -221,7 +221,7 @@ fn invalid_arrivals() {
 #[test]
 fn invalid_requests() {
     let share = "expected a percentage from 0 % to 100 %, with its sign, such as \"67 %\"";
-    hold(&[
+    assert_errors(&[
         (
             "poisson(rate=1/s) reads=0.67",
             &format!("reads: found \"0.67\", {share}"),

@@ -29,7 +29,7 @@ fn completion(request: Request, arrived: Instant, at: Instant) -> Completion {
 
 /// Returns all arrivals of a workload whose requests each take `service`, as if alone.
 fn serve_all(text: &str, count: u64, service: Span) -> Vec<(Instant, Request)> {
-    let workload = Workload::parse(text, DISK).expect("a sound workload");
+    let workload = Workload::parse(text, DISK).expect("a valid workload");
     let mut load = Streams::new(&workload, DISK, 1, count);
     // By instant and order of arrival.
     let mut running: BTreeMap<(Instant, usize), Request> = BTreeMap::new();

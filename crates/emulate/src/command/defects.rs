@@ -76,8 +76,8 @@ fn defective_units(layout: &Layout, spec: &Spec, (primary, grown): (bool, bool))
         let slipped = zone.slips.contains(&unit.number);
         slipped || zone.defects.iter().any(|(from, _)| *from == unit.number)
     };
-    let mut all: Vec<Unit> = layout.slipped().collect();
-    all.extend(layout.reallocated().map(|(from, _)| from));
+    let mut all: Vec<Unit> = layout.slips().collect();
+    all.extend(layout.reallocated_units().map(|(from, _)| from));
     all.sort_unstable();
     let (mut list, others): (Vec<Unit>, Vec<Unit>) = all.into_iter().partition(is_primary);
     if !primary {
@@ -118,9 +118,11 @@ fn defect_addresses(
 /// Replaces the sector or byte by all ones, which stand for the whole track (SBC-3).
 fn whole_track(mut address: Address) -> Address {
     match &mut address {
-        Address::PhysicalSector(place) | Address::BytesFromIndex(place) => place.offset = u32::MAX,
+        Address::PhysicalSector(position) | Address::BytesFromIndex(position) => {
+            position.offset = u32::MAX;
+        }
         Address::ExtendedPhysicalSector(at) | Address::ExtendedBytesFromIndex(at) => {
-            at.place.offset = WHOLE_TRACK;
+            at.position.offset = WHOLE_TRACK;
         }
         Address::ShortBlock(_) | Address::LongBlock(_) => {}
     }
@@ -185,7 +187,7 @@ fn pairs(geometry: &Geometry, layout: &Layout) -> Vec<Pair> {
     let defective_spares = defective_spares(geometry)
         .into_iter()
         .map(|unit| (unit, unit));
-    layout.reallocated().chain(defective_spares).collect()
+    layout.reallocated_units().chain(defective_spares).collect()
 }
 
 fn defective_spares(geometry: &Geometry) -> Vec<Unit> {
@@ -228,17 +230,17 @@ fn with_pairs(geometry: &Geometry, pairs: &[Pair]) -> Geometry {
 
 /// Returns the geometry after a block is moved to a spare; `None` if its region has no free spare.
 fn reassigned_geometry(geometry: &Geometry, layout: &Layout, block: Lbn) -> Option<Geometry> {
-    let here = layout.unit_at(layout.pba(block))?;
+    let unit = layout.unit_at(layout.pba(block))?;
     let mut pairs = pairs(geometry, layout);
     let defective_spares = defective_spares(geometry);
-    let is_here = |(from, to): &Pair| *to == here && from != to;
-    match pairs.iter().position(is_here) {
+    let is_spare_here = |(from, to): &Pair| *to == unit && from != to;
+    match pairs.iter().position(is_spare_here) {
         Some(moved) => {
             let from = pairs[moved].0;
             pairs[moved].1 = layout.spare(from, &defective_spares)?;
-            pairs.push((here, here));
+            pairs.push((unit, unit));
         }
-        None => pairs.push((here, layout.spare(here, &defective_spares)?)),
+        None => pairs.push((unit, layout.spare(unit, &defective_spares)?)),
     }
     Some(with_pairs(geometry, &pairs))
 }

@@ -78,12 +78,12 @@ pub(super) fn locate(context: &Context<'_>, layout: &Layout, address: Address) -
     match address {
         Address::ShortBlock(at) => block(at.into()),
         Address::LongBlock(at) => block(at),
-        Address::PhysicalSector(place)
-        | Address::ExtendedPhysicalSector(Extended { place, .. }) => sector(layout, place),
-        Address::BytesFromIndex(place)
-        | Address::ExtendedBytesFromIndex(Extended { place, .. }) => {
-            let offset = place.offset / context.state.block as u32;
-            sector(layout, Physical { offset, ..place })
+        Address::PhysicalSector(position)
+        | Address::ExtendedPhysicalSector(Extended { position, .. }) => sector(layout, position),
+        Address::BytesFromIndex(position)
+        | Address::ExtendedBytesFromIndex(Extended { position, .. }) => {
+            let offset = position.offset / context.state.block as u32;
+            sector(layout, Physical { offset, ..position })
         }
     }
 }
@@ -156,25 +156,25 @@ pub(super) fn address(
     block: Option<u64>,
     format: AddressFormat,
 ) -> Option<Address> {
-    let place = physical(layout, at)?;
+    let position = physical(layout, at)?;
     let bytes = Physical {
-        offset: place.offset * block_bytes as u32,
-        ..place
+        offset: position.offset * block_bytes as u32,
+        ..position
     };
-    let extended = |place| Extended {
-        place,
+    let extended = |position| Extended {
+        position,
         begins_run: false,
     };
     match format {
         AddressFormat::ShortBlock => Some(Address::ShortBlock(u32::try_from(block?).ok()?)),
         AddressFormat::LongBlock => Some(Address::LongBlock(block?)),
         AddressFormat::BytesFromIndex => Some(Address::BytesFromIndex(bytes)),
-        AddressFormat::PhysicalSector => Some(Address::PhysicalSector(place)),
+        AddressFormat::PhysicalSector => Some(Address::PhysicalSector(position)),
         AddressFormat::ExtendedBytesFromIndex => {
             Some(Address::ExtendedBytesFromIndex(extended(bytes)))
         }
         AddressFormat::ExtendedPhysicalSector => {
-            Some(Address::ExtendedPhysicalSector(extended(place)))
+            Some(Address::ExtendedPhysicalSector(extended(position)))
         }
         AddressFormat::VendorSpecific => None,
     }

@@ -121,14 +121,14 @@ fn defective_units(
             .layout_and_spec()
             .map_err(|_| invalid_parameter(before, None))?;
         let unknown = invalid_parameter(at, None);
-        let place = diagnostic::locate(context, layout, address).ok_or(unknown)?;
+        let position = diagnostic::locate(context, layout, address).ok_or(unknown)?;
         match (run_start.take(), begins_run(address)) {
-            (None, false) => units.push(layout.unit_at(place).ok_or(unknown)?),
-            (None, true) => run_start = Some(place),
+            (None, false) => units.push(layout.unit_at(position).ok_or(unknown)?),
+            (None, true) => run_start = Some(position),
             // The end of a run cannot begin another.
             (Some(_), true) => return Err(invalid_parameter(at + 4, Some(7))),
             (Some(from), false) => {
-                units.extend(units_between(layout, from, place).ok_or(unknown)?);
+                units.extend(units_between(layout, from, position).ok_or(unknown)?);
             }
         }
         if units.len() > MAX_DEFECTS {

@@ -124,23 +124,23 @@ fn reserve_out(random: &mut Pcg64Mcg) -> (Command, Vec<u8>) {
 
 /// Returns an address on the medium in the given format.
 fn address(random: &mut Pcg64Mcg, blocks: u64, format: AddressFormat) -> Address {
-    let place = Physical {
+    let position = Physical {
         cylinder: below(random, 3000) as u32,
         head: below(random, 8) as u8,
         offset: below(random, 50) as u32,
     };
     let extended = Extended {
-        place,
+        position,
         begins_run: below(random, 2) == 0,
     };
     let block = below(random, blocks);
     match format {
         AddressFormat::ShortBlock => Address::ShortBlock(block as u32),
         AddressFormat::LongBlock => Address::LongBlock(block),
-        AddressFormat::BytesFromIndex => Address::BytesFromIndex(place),
+        AddressFormat::BytesFromIndex => Address::BytesFromIndex(position),
         AddressFormat::ExtendedBytesFromIndex => Address::ExtendedBytesFromIndex(extended),
         AddressFormat::ExtendedPhysicalSector => Address::ExtendedPhysicalSector(extended),
-        _ => Address::PhysicalSector(place),
+        _ => Address::PhysicalSector(position),
     }
 }
 
@@ -295,7 +295,7 @@ pub fn count_statuses(unit: &mut Unit<Single>, count: u64, depth: usize, seed: u
                 let refused = response.status == Status::CheckCondition;
                 assert_eq!(refused, !response.sense.is_empty());
                 if refused {
-                    let sense = Sense::parse(&response.sense).expect("sense data");
+                    let sense = Sense::parse(&response.sense).expect("valid sense data");
                     assert!(sense.key != Key::NoSense && sense.code.name().is_some());
                 }
             }

@@ -137,12 +137,12 @@ fn address_translation_round_trips() {
         for n in 0..200 {
             let block = n * 9_999_991 % spec.geometry.sectors.0;
             let number = Address::LongBlock(block);
-            let place = translate(&mut bench, number, AddressFormat::PhysicalSector);
-            let Address::PhysicalSector(physical) = place.address else {
-                panic!("{place:?}");
+            let position = translate(&mut bench, number, AddressFormat::PhysicalSector);
+            let Address::PhysicalSector(physical) = position.address else {
+                panic!("{position:?}");
             };
             assert_eq!(physical.cylinder, layout.pba(Lbn(block)).cylinder.0);
-            let bytes = translate(&mut bench, place.address, AddressFormat::BytesFromIndex);
+            let bytes = translate(&mut bench, position.address, AddressFormat::BytesFromIndex);
             let back = translate(&mut bench, bytes.address, AddressFormat::LongBlock);
             assert_eq!(back.address, number, "{name}");
         }
@@ -202,10 +202,10 @@ fn all_listed_defects_are_reported() {
         // No block is at any of these positions.
         let blocks = (0..spec.geometry.sectors.0).step_by(97);
         for block in blocks.map(Address::LongBlock).take(500) {
-            let place = translate(&mut bench, block, AddressFormat::PhysicalSector);
-            assert!(!places.contains(&place.address), "{place:?}");
+            let position = translate(&mut bench, block, AddressFormat::PhysicalSector);
+            assert!(!places.contains(&position.address), "{position:?}");
         }
-        assert!(layout.slipped().count() <= listed);
+        assert!(layout.slips().count() <= listed);
     }
 }
 

@@ -133,9 +133,9 @@ fn formatting_slips_reallocated_sectors() {
     ] {
         let spec = catalogue_spec(name);
         let mut bench = Bench::new(&spec);
-        let slips = layout(&bench).slipped().count();
-        let reallocated = layout(&bench).reallocated().count();
-        let place = layout(&bench).pba(Lbn(123_456));
+        let slips = layout(&bench).slips().count();
+        let reallocated = layout(&bench).reallocated_units().count();
+        let position = layout(&bench).pba(Lbn(123_456));
         reassign(&mut bench, 123_456);
         bench.data(&transfer(Op::Write, 5, 1), &[7; 512]);
         let begin = bench.now;
@@ -150,9 +150,9 @@ fn formatting_slips_reallocated_sectors() {
         let tracks = spec.geometry.cylinders * spec.geometry.surfaces;
         let revolution = Span::from_ns(spec.mechanics.period_ns as i64);
         assert_eq!(bench.now - begin, revolution * (2 * u64::from(tracks)));
-        assert_eq!(layout(&bench).reallocated().count(), 0, "{name}");
-        assert_eq!(layout(&bench).slipped().count(), slips + reallocated + 1);
-        assert_eq!(layout(&bench).lbn(place), None);
+        assert_eq!(layout(&bench).reallocated_units().count(), 0, "{name}");
+        assert_eq!(layout(&bench).slips().count(), slips + reallocated + 1);
+        assert_eq!(layout(&bench).lbn(position), None);
         assert_eq!(layout(&bench).sectors(), bench.unit.device().capacity());
         assert_eq!(bench.data(&transfer(Op::Read, 5, 1), &[]), [0; 512]);
         // The drive still serves commands.
@@ -196,7 +196,7 @@ fn a_run_of_defects_covers_its_first_to_its_last_position() {
     let spec = catalogue_spec("seagate-st41601n");
     let format = |flags: [u8; 2], last: [u8; 4]| {
         let mut bench = Bench::new(&spec);
-        let slips = layout(&bench).slipped().count();
+        let slips = layout(&bench).slips().count();
         let first = [0, 0, 1, 0, flags[0], 0, 0, 2];
         let [cylinder, head, _, sector] = last;
         let last = [0, 0, cylinder, head, flags[1], 0, 0, sector];
@@ -209,7 +209,7 @@ fn a_run_of_defects_covers_its_first_to_its_last_position() {
         };
         let response = bench.run(&command, &list);
         match response.status {
-            Status::Good => Ok(layout(&bench).slipped().count() - slips),
+            Status::Good => Ok(layout(&bench).slips().count() - slips),
             _ => Err(pointer(&response)),
         }
     };

@@ -165,7 +165,7 @@ fn reusing_an_outstanding_tag_aborts_all_tasks_of_the_initiator() {
 #[test]
 fn too_many_tasks_are_refused() {
     let mut bench = bench();
-    let max = Unit::<Single>::TASKS as u64;
+    let max = Unit::<Single>::MAX_TASKS as u64;
     for id in 0..=max {
         send(
             &mut bench,
@@ -245,6 +245,6 @@ fn lost_initiators_are_forgotten_unless_registered() {
     bench.run(&Command::TestUnitReady, &[]);
     bench.initiator = 2;
     let response = bench.run(&Command::TestUnitReady, &[]);
-    let sense = Sense::parse(&response.sense).expect("sense data");
+    let sense = Sense::parse(&response.sense).expect("valid sense data");
     assert_eq!(sense.code, Code::NEXUS_LOSS);
 }

@@ -17,16 +17,16 @@ pub struct LayoutComparison {
     pub first_elsewhere: Option<u64>,
     /// Number of blocks on other tracks.
     pub other_track: u64,
-    pub tracks: Counted,
+    pub tracks: ItemCounts,
     /// Starts of zones, where the number of sectors per track changes.
-    pub zones: Counted,
+    pub zones: ItemCounts,
     /// Slipped and reallocated units.
-    pub defects: Counted,
+    pub defects: ItemCounts,
 }
 
 /// Numbers of given and measured items.
 #[derive(Debug, Serialize)]
-pub struct Counted {
+pub struct ItemCounts {
     pub given: usize,
     /// Given items that were found.
     pub right: usize,
@@ -34,7 +34,7 @@ pub struct Counted {
     pub wrong: usize,
 }
 
-impl Counted {
+impl ItemCounts {
     fn new<T: Ord>(given: &BTreeSet<T>, found: &BTreeSet<T>) -> Self {
         let right = given.intersection(found).count();
         Self {
@@ -52,7 +52,7 @@ impl Counted {
 
 /// Compares a measured layout with the given one.
 pub fn compare(given: &Geometry, found: &Geometry) -> LayoutComparison {
-    let layouts = [given, found].map(|one| Layout::new(one).expect("it was checked"));
+    let layouts = [given, found].map(|one| Layout::new(one).expect("the layout was checked"));
     let difference = LayoutDifference::new(&layouts[0], &layouts[1]);
     let [given_starts, found_starts] = layouts.each_ref().map(Starts::new);
     let given_defects = defects(given, &layouts[0]);
@@ -62,9 +62,9 @@ pub fn compare(given: &Geometry, found: &Geometry) -> LayoutComparison {
         is_exact,
         first_elsewhere: difference.first_elsewhere.map(|at| at.0),
         other_track: difference.other_track.0,
-        tracks: Counted::new(&given_starts.tracks, &found_starts.tracks),
-        zones: Counted::new(&given_starts.zones, &found_starts.zones),
-        defects: Counted::new(&given_defects, &found_defects),
+        tracks: ItemCounts::new(&given_starts.tracks, &found_starts.tracks),
+        zones: ItemCounts::new(&given_starts.zones, &found_starts.zones),
+        defects: ItemCounts::new(&given_defects, &found_defects),
     }
 }
 
@@ -98,7 +98,7 @@ impl Starts {
     }
 }
 
-/// A defect that shows in the locations of blocks.
+/// A defect that affects the locations of blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Defect {
     /// This many units are skipped before this block.
@@ -107,7 +107,7 @@ enum Defect {
     Moved(u64),
 }
 
-/// Returns the defects that show in the locations of blocks: slips between blocks of a zone, and
+/// Returns the defects that affect the locations of blocks: slips between blocks of a zone, and
 /// reallocated blocks. Defects in spare or reserved space have no effect.
 fn defects(geometry: &Geometry, layout: &Layout) -> BTreeSet<Defect> {
     let mut slipped: BTreeMap<u64, usize> = BTreeMap::new();
@@ -145,7 +145,7 @@ struct Places<'a> {
 }
 
 impl Places<'_> {
-    /// Positions per unit of the sparing scheme, and the slipped units.
+    /// Returns the number of positions per unit of the sparing scheme, and the slipped units.
     fn slips(&self) -> (u64, BTreeSet<u64>) {
         let unit = match self.geometry.sparing {
             Sparing::TracksPerZone => u64::from(self.zone.sectors_per_track),
@@ -160,7 +160,7 @@ impl Places<'_> {
         last.is_some_and(|at| self.block(at * places + places - 1).is_some())
     }
 
-    /// The block at a position.
+    /// Returns the block at a position.
     fn block(&self, place: u64) -> Option<u64> {
         let per_track = u64::from(self.zone.sectors_per_track);
         let surfaces = u64::from(self.geometry.surfaces);

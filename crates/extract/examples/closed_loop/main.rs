@@ -40,7 +40,7 @@ fn main() -> ExitCode {
         Ok(runs) => {
             println!(
                 "{}",
-                serde_json::to_string_pretty(&runs).expect("plain values")
+                serde_json::to_string_pretty(&runs).expect("the runs contain only plain values")
             );
             ExitCode::SUCCESS
         }

@@ -21,7 +21,7 @@ const SEND_DIAGNOSTIC: u8 = 0x1d;
 const MODE_SENSE: [u8; 2] = [0x1a, 0x5a];
 const READ_DEFECT_DATA: [u8; 2] = [0x37, 0xb7];
 
-/// The source of block locations.
+/// The operations that report block locations.
 const LOCATING: &[u8] = &[
     SEND_DIAGNOSTIC,
     MODE_SENSE[0],
@@ -69,7 +69,7 @@ const HOST: HostDelay = HostDelay {
 };
 
 impl Scenario {
-    /// Factor by which the bounds are wider.
+    /// Returns the factor by which the bounds are widened.
     pub fn tolerance_factor(&self) -> f64 {
         match self.noise {
             Span::ZERO => 1.0,

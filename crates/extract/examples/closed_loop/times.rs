@@ -17,7 +17,7 @@ pub struct SeekDifference {
     /// The difference as a multiple of the allowed one: 1 % or 0.02 ms, or, where the arm's arrival
     /// scatters, three times the uncertainty of the mean if larger.
     pub multiple: f64,
-    /// Its distance in cylinders.
+    /// Seek distance in cylinders at which this difference occurs.
     pub distance: u32,
     pub error_ms: f64,
     /// The largest multiple within a zone, if block locations were compared.
@@ -43,12 +43,12 @@ pub fn compare_seeks(given: &Spec, found: &Spec, measured: &Seeks, op: Op) -> Se
         .each_ref()
         .map(|one| one.lead(op, (Cylinder(0), Cylinder(0))));
     for distance in 1..cylinders.min(found.geometry.cylinders) {
-        let uncertain = uncertainty(measured, distance, scatter.as_ref());
+        let uncertainty_ms = uncertainty(measured, distance, scatter.as_ref());
         for way in [(0, distance), (distance, 0)] {
             let way = (Cylinder(way.0), Cylinder(way.1));
             let [is, was] = [1, 0].map(|k| both[k].lead(op, way) - still[k]);
             let error_ms = (is - was).as_ms();
-            let allowed = allowed(was, uncertain);
+            let allowed = allowed(was, uncertainty_ms);
             let multiple = error_ms.abs() / allowed;
             if multiple > max.multiple {
                 max = SeekDifference {
@@ -63,10 +63,10 @@ pub fn compare_seeks(given: &Spec, found: &Spec, measured: &Seeks, op: Op) -> Se
     max
 }
 
-/// The allowed difference of a seek, in milliseconds.
-fn allowed(seek: Span, uncertain: Option<f64>) -> f64 {
+/// Returns the allowed difference of a seek, in milliseconds.
+fn allowed(seek: Span, uncertainty_ms: Option<f64>) -> f64 {
     let share = 0.01 * seek.as_ms();
-    0.02f64.max(share).max(uncertain.unwrap_or(0.0))
+    0.02f64.max(share).max(uncertainty_ms.unwrap_or(0.0))
 }
 
 /// Like [`compare_seeks`], but between the locations of random pairs of blocks, for layouts that
@@ -79,7 +79,7 @@ pub fn compare_seeks_between_blocks(
 ) -> SeekDifference {
     let both = [given, found];
     let sums = both.map(ObservableTimes::new);
-    let layouts = both.map(|spec| Layout::new(&spec.geometry).expect("it was checked"));
+    let layouts = both.map(|spec| Layout::new(&spec.geometry).expect("the layout was checked"));
     let scatter = scatter(given, op);
     let blocks = layouts[0].sectors().min(layouts[1].sectors()).0;
     let mut generator = Pcg64Mcg::seed_from_u64(PAIRS);
@@ -101,8 +101,8 @@ pub fn compare_seeks_between_blocks(
         }
         let [was, is] = [0, 1].map(|k| sums[k].lead(op, ways[k]) - still[k]);
         let error_ms = (is - was).as_ms();
-        let uncertain = uncertainty(measured, distance, scatter.as_ref());
-        let allowed = allowed(was, uncertain);
+        let uncertainty_ms = uncertainty(measured, distance, scatter.as_ref());
+        let allowed = allowed(was, uncertainty_ms);
         let multiple = error_ms.abs() / allowed;
         if from == to {
             within = f64::max(within, multiple);
@@ -129,7 +129,7 @@ fn zone(spec: &Spec, at: Cylinder) -> usize {
 /// Number of compared pairs of blocks; also the seed.
 const PAIRS: u64 = 100_000;
 
-/// The scatter of arrivals.
+/// Returns the scatter of the arm's arrival times, if it has any.
 fn scatter(given: &Spec, op: Op) -> Option<SeekTimes> {
     let Mechanics {
         seek_scatter,
@@ -147,7 +147,7 @@ fn scatter(given: &Spec, op: Op) -> Option<SeekTimes> {
     Some(SeekTimes::new(&mechanics, given.geometry.cylinders))
 }
 
-/// Three times the uncertainty of the points on both sides in milliseconds, if arrivals scatter.
+/// Returns three times the uncertainty of the adjacent points in milliseconds, if arrivals scatter.
 fn uncertainty(measured: &Seeks, distance: u32, scatter: Option<&SeekTimes>) -> Option<f64> {
     let scatter = scatter?;
     let points = &measured.points;
@@ -170,7 +170,7 @@ pub struct Sequence {
     pub mean_ms: [f64; 2],
 }
 
-/// Returns the allowed error of a mean: like a seek, 1 % or 0.02 ms, whichever is more.
+/// The allowed error of a mean is 1 % or 0.02 ms, whichever is more, as for a seek.
 const SEQUENCE_SHARE: f64 = 0.01;
 const SEQUENCE_MIN_MS: f64 = 0.02;
 
@@ -183,7 +183,8 @@ pub fn compare_sequences(given: &Spec, found: &Spec) -> Vec<Sequence> {
         for kib in SIZES {
             let sectors = SectorCount((kib * 1024 / u64::from(given.geometry.sector_bytes)).max(1));
             let mean_ms = [given, found].map(|spec| {
-                let mean = mean_sequential_response(spec, op, sectors).expect("it was checked");
+                let mean =
+                    mean_sequential_response(spec, op, sectors).expect("the drive was checked");
                 mean.as_ms()
             });
             all.push(Sequence {
@@ -197,7 +198,7 @@ pub fn compare_sequences(given: &Spec, found: &Spec) -> Vec<Sequence> {
 }
 
 impl Sequence {
-    /// The error of the measured mean as a multiple of the allowed one.
+    /// Returns the error of the measured mean as a multiple of the allowed one.
     pub fn multiple(&self) -> f64 {
         let [was, is] = self.mean_ms;
         (is - was).abs() / SEQUENCE_MIN_MS.max(SEQUENCE_SHARE * was)

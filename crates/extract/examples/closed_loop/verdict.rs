@@ -107,8 +107,8 @@ impl Comparison {
     ) -> Self {
         let found = &described.spec;
         let findings = &checkpoint.findings;
-        let commanded = findings.seek_commands.as_ref().map(Curves::mean);
-        let any_seeks = findings.seeks.as_ref().or(commanded.as_ref());
+        let by_command = findings.seek_commands.as_ref().map(Curves::mean);
+        let any_seeks = findings.seeks.as_ref().or(by_command.as_ref());
         let reads = any_seeks.expect("a specification has seeks");
         let writes = match &findings.write_seeks {
             Some(WriteSeeks::Own(seeks)) => seeks,
@@ -120,7 +120,7 @@ impl Comparison {
             times::compare_seeks
         };
         let [was, is] = [given, found].map(|spec| ObservableTimes::new(spec).sums());
-        // Seeks are compared with the curves; here they would count with one per cent of their
+        // Seeks are compared as curves; as sums, their allowed error would be one per cent of their
         // time.
         let is_overhead = |name: &str| !name.starts_with("seek and ");
         let sums = was.into_iter().filter_map(|(name, was)| {
@@ -144,7 +144,7 @@ impl Comparison {
         let tolerance_factor = scenario.tolerance_factor();
         let layout = &self.layout;
         // No command shows which of several equal tracks a block is on, or which ones are empty.
-        let placed = if scenario.is_by_timing() {
+        let is_placed = if scenario.is_by_timing() {
             layout.tracks.is_exact() && layout.zones.is_exact()
         } else {
             layout.is_exact
@@ -156,7 +156,7 @@ impl Comparison {
         let facts = self.facts.iter();
         let multiples = self.sequences.iter().map(Sequence::multiple);
         let checks = [
-            ("layout", placed),
+            ("layout", is_placed),
             (
                 "defects",
                 scenario.is_by_timing() || layout.defects.is_exact(),
@@ -185,7 +185,7 @@ struct Fact {
     given: String,
     found: String,
     verdict: Verdict,
-    /// The reason for which it cannot be determined.
+    /// The reason why it cannot be determined.
     reason: Option<String>,
 }
 
@@ -209,7 +209,7 @@ fn compare_facts(given: &Spec, described: &MeasuredDrive) -> Vec<Fact> {
         .iter()
         .filter(|finding| is_fact(finding.key));
     let fact = |finding: &MeasuredValue| {
-        let key = Key::find(finding.key).expect("a key of the table");
+        let key = Key::find(finding.key).expect("the key is in the table");
         let [was, is] = [given, &described.spec].map(|spec| key.get(spec));
         let (verdict, reason) = match &finding.provenance {
             Provenance::Measured { .. } if agree(was.as_ref(), is.as_ref()) => {
@@ -233,7 +233,7 @@ fn compare_facts(given: &Spec, described: &MeasuredDrive) -> Vec<Fact> {
     finding.map(fact).collect()
 }
 
-/// Compares values. Times within 0.05 ms and shares within 5 % are equal: no behaviour differs.
+/// Compares values. Times within 0.05 ms and fractions within 5 % count as equal.
 fn agree(a: Option<&Value>, b: Option<&Value>) -> bool {
     match (a, b) {
         (Some(Value::Number(a)), Some(Value::Number(b))) => (a - b).abs() <= 0.05,

@@ -16,18 +16,18 @@ use crate::pairs::Pairs;
 use crate::threshold::span;
 use crate::{Disk, Error, Setup};
 
-/// A test vector avoids the cylinders of this many previous ones.
+/// Number of previous test vectors whose cylinders a new one avoids.
 const MAX_RECENT: usize = 80;
 /// Minimum deviation of completion times from the model's, in nanoseconds.
 const MIN_DEVIATION_NS: f64 = 15_000.0;
 /// Model time of the initial read of a test vector.
-const BEGIN: Instant = Instant::from_ns(1_000_000_000);
+const START: Instant = Instant::from_ns(1_000_000_000);
 
 #[derive(Clone, Debug)]
 pub(super) struct Trial {
     /// Block of the initial read.
     pub first: Lbn,
-    /// Completion of the initial read, corrected for noise.
+    /// Completion time of the initial read, corrected for noise.
     pub began: f64,
     pub commands: Vec<TimedCommand>,
 }
@@ -53,7 +53,7 @@ impl Replay {
         let mut core = core.clone();
         let mut read = Request::new(0, Op::Read, first, SectorCount(1));
         read.force_unit_access = true;
-        let ended = core.serve_alone(read, BEGIN).at;
+        let ended = core.serve_alone(read, START).at;
         Self {
             shift: began - ended.as_ns() as f64,
             ended,
@@ -81,7 +81,7 @@ const MIN_CYLINDERS: u32 = 64;
 pub(super) struct Context<'a, 'd> {
     pub pairs: Pairs<'a, 'd>,
     /// Known properties of the drive and the current best hypothesis about its buffer.
-    pub believed: Spec,
+    pub best: Spec,
     pub trials: Vec<Trial>,
     pub writes: bool,
     /// True if a write was observed to end before reaching the media.
@@ -93,7 +93,7 @@ pub(super) struct Context<'a, 'd> {
     mechanism: Mechanism,
     split_model: SplitModel,
     recent: VecDeque<u32>,
-    /// Runs of blocks that may be in the buffer, which the model does not know.
+    /// Runs of blocks that may be in the buffer but are unknown to the model.
     cached_runs: VecDeque<(u64, u64)>,
 }
 
@@ -119,7 +119,7 @@ impl<'a, 'd> Context<'a, 'd> {
             pairs,
             mechanism: split_model.mechanism(),
             split_model,
-            believed: without_mechanism(known),
+            best: without_mechanism(known),
             trials: Vec::new(),
             writes,
             absorbs_writes: false,
@@ -156,7 +156,7 @@ impl<'a, 'd> Context<'a, 'd> {
         let before = self.split_model.split;
         self.split_model.split = split;
         self.mechanism = self.split_model.mechanism();
-        self.believed.overheads = split.overheads(&self.believed.overheads, before);
+        self.best.overheads = split.overheads(&self.best.overheads, before);
     }
 
     pub fn split(&self) -> TimeSplit {
@@ -164,21 +164,21 @@ impl<'a, 'd> Context<'a, 'd> {
     }
 
     pub fn other_splits(&self) -> Vec<TimeSplit> {
-        self.split_model.others(&self.believed.overheads)
+        self.split_model.others(&self.best.overheads)
     }
 
     pub fn below(&mut self, end: u64) -> u64 {
         self.pairs.below(end)
     }
 
-    /// Chooses tracks that no recent test vector used; the last ones of a cylinder if `last`.
+    /// Chooses tracks that no recent test vector has used, the last ones of a cylinder if `last`.
     /// `zone` is 0 for the outer, 1 for the middle, and 2 for the shorter inner tracks.
     pub fn area(&mut self, zone: usize, last: bool) -> Area {
         let layout = self.pairs.layout;
         let mut found = None;
-        for tried in 1..1000 {
-            if tried % 50 == 0 {
-                // On a small disk, allow less recent cylinders.
+        for attempt in 1..1000 {
+            if attempt % 50 == 0 {
+                // On a small disk, allow the least recently used cylinder again.
                 self.recent.pop_front();
             }
             let blocks = layout.sectors().0;
@@ -212,18 +212,18 @@ impl<'a, 'd> Context<'a, 'd> {
 
     /// Estimates the overhead of hits from the observed ones, unless it is known.
     pub fn learn_hits(&mut self) {
-        let o = &mut self.believed.overheads;
+        let o = &mut self.best.overheads;
         if self.hits.is_empty() || o.read_hit_after_read > Span::ZERO {
             return;
         }
         self.hits.sort_by(f64::total_cmp);
         let service = span(self.hits[self.hits.len() / 2]);
-        let after = self.believed.bus.read_sector + o.read_completion;
+        let after = self.best.bus.read_sector + o.read_completion;
         o.read_hit_after_read = (service - after).or_zero();
         o.read_hit_after_write = o.read_hit_after_read;
     }
 
-    /// Runs a test vector if it can avoid what earlier ones left in the buffer; keeps the trial.
+    /// Runs a vector and keeps the trial if it can avoid blocks that may be left in the buffer.
     pub fn try_undisturbed(&mut self, vector: &TestVector) -> Result<(), Error> {
         if let Some(vector) = self.avoid_cached(vector)
             && let Some(trial) = self.run(&vector)?
@@ -233,18 +233,18 @@ impl<'a, 'd> Context<'a, 'd> {
         Ok(())
     }
 
-    /// Runs a test vector. Returns `None` if its initial read was not served by the media.
+    /// Runs a test vector. Returns `None` if its initial read was not served from the media.
     pub fn run(&mut self, vector: &TestVector) -> Result<Option<Trial>, Error> {
         let first = self.pairs.send(Access::Read, vector.first, 1)?;
         let extent = self.pairs.layout.extent(vector.first);
         let ended = first.ended.as_ns() as f64;
-        let off = self.pairs.clock.off(ended, &extent);
-        if off.abs() > self.pairs.clock.tolerance() {
+        let lateness = self.pairs.clock.lateness(ended, &extent);
+        if lateness.abs() > self.pairs.clock.tolerance() {
             return Ok(None);
         }
         let mut trial = Trial {
             first: vector.first,
-            began: ended - off,
+            began: ended - lateness,
             commands: Vec::new(),
         };
         self.note_cached(vector.first, 1);
@@ -264,14 +264,14 @@ impl<'a, 'd> Context<'a, 'd> {
 
     fn wait(&mut self, command: &TestCommand) {
         match command.delay {
-            Delay::For(rest) => self.pairs.sleep(rest),
+            Delay::For(pause) => self.pairs.sleep(pause),
             Delay::Opposite(min) => {
                 self.pairs.sleep(min);
                 let half = self.period() / 2.0;
                 let extent = self.pairs.layout.extent(command.at);
                 let turns = (extent.start + extent.sector_angle).as_revolutions();
-                let o = &self.believed.overheads;
-                let bus = self.believed.bus.read_sector;
+                let o = &self.best.overheads;
+                let bus = self.best.bus.read_sector;
                 let service = o.read_hit_after_read + bus + o.read_completion;
                 let hit = self.pairs.soonest(service.as_ns() as f64);
                 let pass = self.pairs.clock.pass(turns, hit);
@@ -292,15 +292,15 @@ impl<'a, 'd> Context<'a, 'd> {
             };
             let last = trial.commands[trial.commands.len() - 1];
             let extent = self.pairs.layout.extent(last.command.at);
-            let off = self.pairs.clock.off(last.ended, &extent);
+            let lateness = self.pairs.clock.lateness(last.ended, &extent);
             self.trials.push(trial);
-            let is_hit = off.abs() > self.period() / 4.0;
+            let is_hit = lateness.abs() > self.period() / 4.0;
             if is_hit {
                 self.hits.push(last.ended - last.sent);
             }
             return Ok(is_hit);
         }
-        let reason = "cache: reads of random blocks are not served by the media";
+        let reason = "cache: reads of random blocks are not served from the media";
         Err(Error::Undecided(reason.to_owned()))
     }
 
@@ -342,7 +342,7 @@ impl<'a, 'd> Context<'a, 'd> {
     /// Returns an upper bound of the time to read ahead `blocks` on tracks like `at`'s.
     pub fn read_ahead_time(&self, at: Lbn, blocks: u64) -> Span {
         let turns = blocks as f64 * self.pairs.layout.extent(at).sector_angle.as_revolutions();
-        // Includes half a revolution for each track switch, and to reach the first block.
+        // Allows half a revolution per track switch, and time to reach the first block.
         span(self.period() * (1.5 * turns + 1.5))
     }
 
@@ -359,7 +359,7 @@ impl<'a, 'd> Context<'a, 'd> {
     }
 
     fn note_cached(&mut self, at: Lbn, sectors: u16) {
-        let buffer = &self.believed.buffer;
+        let buffer = &self.best.buffer;
         let track = self.pairs.layout.extent(at).sectors.0;
         let ahead = buffer.read_ahead_max.max(buffer.segment).0;
         let end = at.0 + u64::from(sectors) + ahead;
@@ -399,7 +399,7 @@ impl<'a, 'd> Context<'a, 'd> {
     }
 }
 
-/// Removes the parts that a model keeps in its mechanism, as the specification is often copied.
+/// Removes the parts that a model keeps in its mechanism, because specifications are copied often.
 fn without_mechanism(known: &Spec) -> Spec {
     let mut spec = known.clone();
     if spec.overheads.extra_write_disconnect.is_some() {
@@ -413,29 +413,29 @@ fn without_mechanism(known: &Spec) -> Spec {
     spec
 }
 
-/// A way to split measured times between commands and the mechanism.
+/// A split of measured times between commands and the mechanism.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct TimeSplit {
     /// True if transfers continue to the next track while the head still settles.
     pub continues_unsettled: bool,
-    /// Settling time on a track, as part of seeks instead of commands.
+    /// Settling time on a track that counts as part of seeks instead of commands.
     pub settle: Span,
 }
 
 impl TimeSplit {
     pub fn overheads(self, overheads: &Overheads, previous: Self) -> Overheads {
         let mut overheads = overheads.clone();
-        let less = self.settle - previous.settle;
+        let reduction = self.settle - previous.settle;
         for miss in [
             &mut overheads.read_miss_after_read,
             &mut overheads.read_miss_after_write,
             &mut overheads.write_miss_after_read,
             &mut overheads.write_miss_after_write,
         ] {
-            *miss -= less;
+            *miss -= reduction;
         }
         if let Some(extra) = &mut overheads.extra_write_disconnect {
-            extra.command -= less;
+            extra.command -= reduction;
         }
         overheads
     }
@@ -444,11 +444,11 @@ impl TimeSplit {
 /// The mechanism for each split.
 ///
 /// Measurements of single requests show only sums ([`crate::timing`]). Two splits of the same sums
-/// differ where a transfer continues on another track, which waits for the head but not for
-/// settling, and where the write cache absorbs a write, whose seek then follows no miss overhead.
+/// differ if a transfer continues on another track, which waits for the head but not for settling,
+/// or if the write cache absorbs a write, because its seek then follows no miss overhead.
 pub(super) struct SplitModel {
     /// The known specification with slightly faster movements. Tracks are skewed by the time of a
-    /// movement, and a model that is slower by less than the measurement error would lose a
+    /// movement, so a model that is slower by even a part of the measurement error would lose a
     /// revolution at the end of each track.
     known: Spec,
     layout: Arc<Layout>,

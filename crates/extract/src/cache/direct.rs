@@ -1,36 +1,36 @@
-//! Direct measurements of the buffer, where inference begins (worthington96 sections 5.7.1 to 5.7.3
-//! and 5.7.6).
+//! Direct measurements of the buffer, from which inference starts (worthington96 sections 5.7.1 to
+//! 5.7.3 and 5.7.6).
 //!
 //! # Read-ahead
 //! A test vector reads a block at the start of a cylinder and then the same block, or, after a time
-//! that is long enough for read-ahead, one of those that follow. Others read the last block of a
-//! track or a cylinder, and then the first block of the next one, also after reads of two tracks.
-//! The last read of each vector is sent when a hit would end half a revolution from a miss, and is
-//! a hit if its completion is nearer to the former. Two of up to three vectors must agree. Cost:
+//! that is long enough for read-ahead, one of those that follow. Other vectors read the last block
+//! of a track or cylinder and then the first block of the next one; some read two tracks first. The
+//! last read of each vector is sent when a hit would end half a revolution from a miss, and counts
+//! as a hit if its completion is nearer to the former. Two of up to three vectors must agree. Cost:
 //! about 60 vectors of three or four commands.
 //!
 //! # Segments
-//! Assumed is that each read that misses uses the least recently used segment, and that all
-//! segments have the same size. A test vector reads a block, other blocks, and the first one again,
-//! or the one after it on drives that drop delivered blocks; the number of reads in between is
-//! searched for. For the size it reads many blocks and then the first of them; where drives drop
-//! delivered blocks it writes them instead, if vectors may write. Cost: about 16 vectors with up to
-//! 64 reads, and 26 with reads of up to 8192 blocks.
+//! Each read that misses is assumed to use the least recently used segment, and all segments are
+//! assumed to have the same size. A test vector reads a block, other blocks, and the first one
+//! again, or the one after it on drives that drop delivered blocks; the largest number of reads in
+//! between that still gives a hit is searched for. To find the size, a vector reads many blocks and
+//! then the first of them; on drives that drop delivered blocks it writes them instead, if writes
+//! are allowed. Cost: about 16 vectors with up to 64 reads, and 26 with up to 8192 blocks.
 //!
 //! # Deferred write cache
-//! A cache that absorbs every write flushes its content before it accepts a write elsewhere; or it
-//! accepts that at once and flushes both later, in an order that suits the drive. The test
-//! vector writes one block near one end of the disk, the other end, and the first end again,
-//! without delay. If both later writes end within an eighth of a revolution of a write that waits
-//! for nothing, in all of three vectors, the cache holds several ranges. Cost: twelve commands.
+//! A cache that absorbs every write either flushes its content before it accepts a write elsewhere,
+//! or accepts that immediately and flushes both later, in an order of its choice. The test vector
+//! writes one block near one end of the disk, the other end, and the first end again, without
+//! delay. If both later writes take at most an eighth of a revolution longer than a write that
+//! waits for nothing, in all of three vectors, the cache holds several ranges. Cost: 12 commands.
 //!
 //! # Failures of read-ahead
-//! Assumed is that some of the blocks that should have been read ahead are missing, at random. A
-//! test vector reads a block, waits for read-ahead, and reads the following blocks one by one. A
-//! read that ends later than a model without failures predicts, by more than the noise, has failed;
-//! the rest of the vector does not count. If `k` of `n` reads failed, the share is `k/n`, plus or
-//! minus twice the root of `k/n²`; if none did, it is less than `3/n`. Cost: about 1200 reads,
-//! mostly hits.
+//! Some of the blocks that should have been read ahead are assumed to be missing at random. A test
+//! vector reads a block, waits for read-ahead, and reads the following blocks one by one. A read
+//! that ends later than a model without failures predicts, by more than the noise, has failed, and
+//! the rest of the vector is ignored. If `k` of `n` reads failed, the share is `k/n`, plus or minus
+//! twice the root of `k/n²`; if none did, it is less than `3/n`. Cost: about 1200 reads, most of
+//! them hits.
 
 use diskarm_core::spec::{DeliveredBlocks, ReadAhead, WriteCache};
 use diskarm_core::units::{Lbn, SectorCount, Span};
@@ -46,43 +46,43 @@ const MAX_BLOCKS: u64 = 8192;
 
 const MAX_SEGMENTS: u64 = 128;
 
-/// Test vectors that must agree.
+/// Number of test vectors that must agree.
 const DEFERRED_VECTORS: u32 = 3;
 
 /// Determines what a read leaves in the buffer, and how far the drive reads ahead.
 pub(super) fn measure_read_ahead(context: &mut Context<'_, '_>) -> Result<(), Error> {
-    let kept = context.majority(|context| {
+    let is_kept = context.majority(|context| {
         let Area { first, tracks } = context.area(0, false);
         TestVector::new(first)
             .read(tracks[0] + SectorCount(2), 1)
             .probe(tracks[0] + SectorCount(2), Span::ZERO)
     })?;
-    let plain = context.majority(|context| read_after_read(context, false))?;
-    let on_run = !plain && context.majority(|context| read_after_read(context, true))?;
-    let buffer = &mut context.believed.buffer;
-    buffer.caching = kept || plain || on_run;
-    buffer.delivered = if kept || !buffer.caching {
+    let reads_ahead = context.majority(|context| read_after_read(context, false))?;
+    let needs_run = !reads_ahead && context.majority(|context| read_after_read(context, true))?;
+    let buffer = &mut context.best.buffer;
+    buffer.caching = is_kept || reads_ahead || needs_run;
+    buffer.delivered = if is_kept || !buffer.caching {
         DeliveredBlocks::Kept
     } else {
         DeliveredBlocks::Dropped
     };
     buffer.read_ahead = ReadAhead::None;
-    buffer.read_ahead_on_run = on_run;
-    if !(plain || on_run) {
+    buffer.read_ahead_on_run = needs_run;
+    if !(reads_ahead || needs_run) {
         return Ok(());
     }
     let scheme = read_ahead_scheme(context)?;
-    context.believed.buffer.read_ahead = scheme;
+    context.best.buffer.read_ahead = scheme;
     let ahead = read_ahead_distance(context, scheme)?;
-    let buffer = &mut context.believed.buffer;
+    let buffer = &mut context.best.buffer;
     buffer.read_ahead_max = SectorCount(ahead);
     buffer.segment = SectorCount(ahead + 1);
     Ok(())
 }
 
-/// Appends a read that starts read-ahead, after another one if that takes a sequential run.
+/// Appends a read that starts read-ahead, after another one if only a sequential run starts it.
 fn load(context: &Context<'_, '_>, vector: TestVector, at: Lbn, sectors: u64) -> TestVector {
-    if context.believed.buffer.read_ahead_on_run {
+    if context.best.buffer.read_ahead_on_run {
         return vector.read(Lbn(at.0 - 1), 1).read(at, sectors);
     }
     vector.read(at, sectors)
@@ -96,16 +96,16 @@ fn read_after_read(context: &mut Context<'_, '_>, in_run: bool) -> TestVector {
     if in_run {
         vector = vector.read(Lbn(at.0 - 1), 1);
     }
-    let rest = context.read_ahead_time(at, 8);
-    vector.read(at, 1).probe(at + SectorCount(1), rest)
+    let pause = context.read_ahead_time(at, 8);
+    vector.read(at, 1).probe(at + SectorCount(1), pause)
 }
 
 fn read_ahead_scheme(context: &mut Context<'_, '_>) -> Result<ReadAhead, Error> {
     let cross = |context: &mut Context<'_, '_>, last: bool| {
         let Area { first, tracks } = context.area(0, last);
         let next = tracks[if last { 2 } else { 1 }];
-        let rest = context.read_ahead_time(next, 8);
-        load(context, TestVector::new(first), Lbn(next.0 - 1), 1).probe(next, rest)
+        let pause = context.read_ahead_time(next, 8);
+        load(context, TestVector::new(first), Lbn(next.0 - 1), 1).probe(next, pause)
     };
     if context.majority(|context| cross(context, false))? {
         let crosses_cylinders = context.majority(|context| cross(context, true))?;
@@ -115,8 +115,8 @@ fn read_ahead_scheme(context: &mut Context<'_, '_>) -> Result<ReadAhead, Error> 
     for spans in [false, true] {
         let follows = context.majority(|context| {
             let (vector, next) = read_second_track(context, spans);
-            let rest = context.read_ahead_time(next, 8);
-            vector.probe(next, rest)
+            let pause = context.read_ahead_time(next, 8);
+            vector.probe(next, pause)
         })?;
         if follows {
             return Ok(ReadAhead::OneTrack);
@@ -134,61 +134,61 @@ fn read_second_track(context: &mut Context<'_, '_>, spans: bool) -> (TestVector,
     let vector = if spans {
         load(context, vector, Lbn(second - 1), third - second + 1)
     } else {
-        let rest = context.read_ahead_time(tracks[1], 8);
-        let vector = load(context, vector, Lbn(second - 2), 1).rest(rest);
+        let pause = context.read_ahead_time(tracks[1], 8);
+        let vector = load(context, vector, Lbn(second - 2), 1).pause(pause);
         load(context, vector, Lbn(third - 1), 1)
     };
     (vector, tracks[2])
 }
 
 fn read_ahead_distance(context: &mut Context<'_, '_>, scheme: ReadAhead) -> Result<u64, Error> {
-    // Areas in zone 0 have that much room before the end of the disk.
+    // Areas in zone 0 have at least that many blocks before the end of the disk.
     let max = MAX_BLOCKS.min(context.pairs.layout.sectors().0 / 2);
     let plain = context.largest_passing(max, 32, |context, far| {
         let Area { first, tracks } = context.area(0, false);
-        // The second block of a track, as a sequential run starts one block earlier.
-        let rest = context.read_ahead_time(tracks[0], far + 8);
+        // The second block of a track, because a sequential run starts one block earlier.
+        let pause = context.read_ahead_time(tracks[0], far + 8);
         let at = tracks[0] + SectorCount(1);
-        load(context, TestVector::new(first), at, 1).probe(at + SectorCount(far), rest)
+        load(context, TestVector::new(first), at, 1).probe(at + SectorCount(far), pause)
     })?;
     if scheme != ReadAhead::OneTrack {
         return Ok(plain);
     }
     let further = context.largest_passing(max, plain + 1, |context, far| {
         let Area { first, tracks } = context.area(0, false);
-        let rest = context.read_ahead_time(tracks[0], far + 8);
-        let vector = load(context, TestVector::new(first), Lbn(tracks[1].0 - 2), 1).rest(rest);
+        let pause = context.read_ahead_time(tracks[0], far + 8);
+        let vector = load(context, TestVector::new(first), Lbn(tracks[1].0 - 2), 1).pause(pause);
         let at = tracks[1] + SectorCount(1);
-        load(context, vector, at, 1).probe(at + SectorCount(far), rest)
+        load(context, vector, at, 1).probe(at + SectorCount(far), pause)
     })?;
     Ok(plain.max(further))
 }
 
 pub(super) fn measure_segments(context: &mut Context<'_, '_>) -> Result<(), Error> {
-    if !context.believed.buffer.caching {
+    if !context.best.buffer.caching {
         return Ok(());
     }
     let others = context.largest_passing(MAX_SEGMENTS, 2, reads_between)?;
-    let kept = context.believed.buffer.delivered == DeliveredBlocks::Kept;
+    let keeps_delivered = context.best.buffer.delivered == DeliveredBlocks::Kept;
     let mut size = 0;
-    if kept {
+    if keeps_delivered {
         size = context.largest_passing(MAX_BLOCKS, 64, |context, size| {
             let Area { first, tracks } = context.area(0, false);
             let vector = TestVector::new(first).read(tracks[0], size);
             vector.probe(tracks[0], Span::ZERO)
         })?;
     }
-    let buffer = &mut context.believed.buffer;
+    let buffer = &mut context.best.buffer;
     buffer.segments = others as u32 + 1;
     set_segment_size(context, size);
     Ok(())
 }
 
 /// Determines what a write leaves in the buffer.
-pub(super) fn measure_written(context: &mut Context<'_, '_>) -> Result<(), Error> {
-    let hits = context.majority(|context| written(context, 1))?;
+pub(super) fn measure_hits_on_written(context: &mut Context<'_, '_>) -> Result<(), Error> {
+    let hits = context.majority(|context| write_and_probe(context, 1))?;
     let absorbs = context.absorbs_writes;
-    let buffer = &mut context.believed.buffer;
+    let buffer = &mut context.best.buffer;
     buffer.hits_on_written = hits;
     buffer.caching |= hits || absorbs;
     if absorbs {
@@ -196,7 +196,7 @@ pub(super) fn measure_written(context: &mut Context<'_, '_>) -> Result<(), Error
     }
     let is_known = buffer.delivered == DeliveredBlocks::Kept && buffer.segment > SectorCount(2);
     if hits && !is_known {
-        let size = context.largest_passing(MAX_BLOCKS, 64, written)?;
+        let size = context.largest_passing(MAX_BLOCKS, 64, write_and_probe)?;
         set_segment_size(context, size);
     }
     Ok(())
@@ -204,7 +204,7 @@ pub(super) fn measure_written(context: &mut Context<'_, '_>) -> Result<(), Error
 
 /// Sets the size of a segment, which holds at least the blocks read ahead.
 fn set_segment_size(context: &mut Context<'_, '_>, size: u64) {
-    let buffer = &mut context.believed.buffer;
+    let buffer = &mut context.best.buffer;
     let ahead = match buffer.read_ahead {
         ReadAhead::None => 0,
         _ => buffer.read_ahead_max.0,
@@ -221,8 +221,8 @@ fn reads_between(context: &mut Context<'_, '_>, count: u64) -> TestVector {
     let at = tracks[0] + SectorCount(1);
     let mut vector = load(context, TestVector::new(first), at, 1);
     let mut wanted = at;
-    if context.believed.buffer.delivered == DeliveredBlocks::Dropped {
-        vector = vector.rest(context.read_ahead_time(at, 8));
+    if context.best.buffer.delivered == DeliveredBlocks::Dropped {
+        vector = vector.pause(context.read_ahead_time(at, 8));
         wanted = at + SectorCount(1);
     }
     for _ in 0..count {
@@ -232,40 +232,40 @@ fn reads_between(context: &mut Context<'_, '_>, count: u64) -> TestVector {
 }
 
 /// Writes `size` blocks and reads the first one.
-fn written(context: &mut Context<'_, '_>, size: u64) -> TestVector {
+fn write_and_probe(context: &mut Context<'_, '_>, size: u64) -> TestVector {
     let Area { first, tracks } = context.area(0, false);
     let vector = TestVector::new(first).write(tracks[0], size);
     vector.probe(tracks[0], LONG)
 }
 
-/// Returns true if a cache that absorbs writes has several ranges. Destroys data in random blocks.
+/// Returns true if an absorbing write cache holds several ranges. Destroys data in random blocks.
 pub(super) fn has_deferred_cache(context: &mut Context<'_, '_>) -> Result<bool, Error> {
-    let mut sent = 0;
+    let mut absorbed = 0;
     for _ in 0..8 {
         let [outer, inner] = [context.area(0, false), context.area(2, false)];
         let vector = TestVector::new(outer.first)
-            .rest(LONG)
+            .pause(LONG)
             .write(inner.tracks[0], 1)
             .write(outer.tracks[0], 1)
             .write(inner.tracks[1], 1);
         let Some(trial) = context.run(&vector)? else {
             continue;
         };
-        let o = &context.believed.overheads;
-        let hit = o.write_hit_after_write + context.believed.bus.write_sector + o.write_completion;
+        let o = &context.best.overheads;
+        let hit = o.write_hit_after_write + context.best.bus.write_sector + o.write_completion;
         let max = hit.as_ns() as f64 + context.period() / 8.0;
         let mut later = trial.commands[1..].iter();
         if later.any(|command| command.ended - command.sent > max) {
             return Ok(false);
         }
-        sent += 1;
-        if sent == DEFERRED_VECTORS {
+        absorbed += 1;
+        if absorbed == DEFERRED_VECTORS {
             break;
         }
     }
     // Flush the cache, so that it does not delay later commands.
     context.pairs.sleep(LONG);
-    Ok(sent == DEFERRED_VECTORS)
+    Ok(absorbed == DEFERRED_VECTORS)
 }
 
 #[derive(Default)]
@@ -278,15 +278,15 @@ pub(super) fn measure_failures(
     context: &mut Context<'_, '_>,
     effort: Effort,
 ) -> Result<FailureCount, Error> {
-    if context.believed.buffer.read_ahead == ReadAhead::None {
+    if context.best.buffer.read_ahead == ReadAhead::None {
         return Ok(FailureCount::default());
     }
     let reads = effort.choose([300, 1200, 5000]);
-    let model = context.model(&context.believed);
+    let model = context.model(&context.best);
     let (mut failed, mut tried) = (0, 0);
     for _ in 0..reads / 8 {
         let vector = sequential_reads(context);
-        let loads = 1 + usize::from(context.believed.buffer.read_ahead_on_run);
+        let loads = 1 + usize::from(context.best.buffer.read_ahead_on_run);
         let Some(trial) = context.run(&vector)? else {
             continue;
         };
@@ -313,7 +313,7 @@ pub(super) fn measure_failures(
     }
     if tried > 0 {
         let share = f64::from(failed) / f64::from(tried);
-        context.believed.buffer.read_ahead_failures = share;
+        context.best.buffer.read_ahead_failures = share;
     }
     Ok(FailureCount { failed, tried })
 }
@@ -321,10 +321,10 @@ pub(super) fn measure_failures(
 /// Reads a block, then up to 40 of the blocks read ahead after it, one by one.
 fn sequential_reads(context: &mut Context<'_, '_>) -> TestVector {
     let Area { first, tracks } = context.area(0, false);
-    let ahead = context.believed.buffer.read_ahead_max.0.min(40);
+    let ahead = context.best.buffer.read_ahead_max.0.min(40);
     let at = tracks[0] + SectorCount(1);
-    let rest = context.read_ahead_time(at, ahead + 8);
-    let mut vector = load(context, TestVector::new(first), at, 1).rest(rest);
+    let pause = context.read_ahead_time(at, ahead + 8);
+    let mut vector = load(context, TestVector::new(first), at, 1).pause(pause);
     for k in 1..=ahead {
         vector = vector.read(at + SectorCount(k), 1);
     }

@@ -6,14 +6,14 @@ use serde::{Deserialize, Serialize};
 pub(super) struct BufferKey {
     pub path: &'static str,
     pub needs_writes: bool,
-    /// Returns the reason why the key has no effect on a drive with such a buffer, if it has none.
+    /// Returns why the key has no effect on a drive with such a buffer, or `None` if it has one.
     pub irrelevant: fn(&Buffer) -> Option<&'static str>,
     pub undetermined_reason: &'static str,
 }
 
 impl BufferKey {
     pub fn key(&self) -> &'static Key {
-        Key::find(self.path).expect("a key of the table")
+        Key::find(self.path).expect("the path is that of a key in the table")
     }
 
     /// Returns the value in a specification, or 0 if it is not a count.
@@ -39,7 +39,7 @@ const fn read(path: &'static str, irrelevant: fn(&Buffer) -> Option<&'static str
         path,
         needs_writes: false,
         irrelevant,
-        undetermined_reason: INDISTINGUISHABLE,
+        undetermined_reason: INDISTINGUISHABLE_REASON,
     }
 }
 
@@ -50,30 +50,29 @@ const fn write(path: &'static str, irrelevant: fn(&Buffer) -> Option<&'static st
     }
 }
 
-const INDISTINGUISHABLE: &str =
+const INDISTINGUISHABLE_REASON: &str =
     "no test sequence that was tried distinguishes it from other values";
 
 /// The reason on drives with a deferred write cache, which no model supports.
-pub(super) const DEFERRED: &str = "the drive accepts writes at both ends of the disk in immediate \
-                                   succession, so its write cache is deferred, which test \
-                                   sequences cannot characterize further; the given value is that \
-                                   of the most similar cache, always";
+pub(super) const DEFERRED_REASON: &str = "the drive accepts writes at both ends of the disk in \
+     immediate succession, so its write cache is deferred, which test sequences cannot characterize \
+     further; the given value is that of the most similar cache, always";
 
 /// The reason for the number of segments on such drives.
-pub(super) const SEGMENTS: &str = "there may be one more for writes alone, which test sequences \
-                                   cannot detect on a drive with a deferred write cache";
+pub(super) const SEGMENTS_REASON: &str = "there may be one more for writes alone, which test \
+     sequences cannot detect on a drive with a deferred write cache";
 
-pub(super) const DISPUTED: &str = "various test sequences support different values";
+pub(super) const DISPUTED_REASON: &str = "various test sequences support different values";
 
 /// The reason for keys that matter to writes larger than a segment.
-const HOLDS: &str = "a drive that keeps the bus while its segment is full and one that \
+const HOLD_REASON: &str = "a drive that keeps the bus while its segment is full and one that \
                      reconnects as soon as there is room give the same results";
 
-fn never(_: &Buffer) -> Option<&'static str> {
+fn always_matters(_: &Buffer) -> Option<&'static str> {
     None
 }
 
-fn uncached(buffer: &Buffer) -> Option<&'static str> {
+fn no_cache(buffer: &Buffer) -> Option<&'static str> {
     (!buffer.caching).then_some("no request is served from the buffer")
 }
 
@@ -81,23 +80,24 @@ fn no_read_ahead(buffer: &Buffer) -> Option<&'static str> {
     (buffer.read_ahead == ReadAhead::None).then_some("the drive does not read ahead")
 }
 
-fn dropped(buffer: &Buffer) -> Option<&'static str> {
+fn no_kept_blocks(buffer: &Buffer) -> Option<&'static str> {
     let is_dropped = buffer.delivered == DeliveredBlocks::Dropped;
-    uncached(buffer).or(is_dropped.then_some("blocks before those delivered never stay"))
+    no_cache(buffer).or(is_dropped.then_some("blocks before those delivered are never kept"))
 }
 
 fn no_whole_tracks(buffer: &Buffer) -> Option<&'static str> {
-    no_read_ahead(buffer).or(dropped(buffer))
+    no_read_ahead(buffer).or(no_kept_blocks(buffer))
 }
 
 fn no_mark(buffer: &Buffer) -> Option<&'static str> {
     let none = buffer.read_watermark == 0.0 && buffer.write_watermark == 0.0;
-    none.then_some("the bus begins with the first block in the buffer")
+    none.then_some("the bus transfer starts with the first block in the buffer")
 }
 
 fn no_partial_wait(buffer: &Buffer) -> Option<&'static str> {
     let at_once = buffer.read_watermark == 0.0 && !buffer.arriving_hits;
-    uncached(buffer).or(at_once.then_some("the bus begins with the first block in the buffer"))
+    no_cache(buffer)
+        .or(at_once.then_some("the bus transfer starts with the first block in the buffer"))
 }
 
 fn no_absorbed_writes(buffer: &Buffer) -> Option<&'static str> {
@@ -105,44 +105,44 @@ fn no_absorbed_writes(buffer: &Buffer) -> Option<&'static str> {
     no_read_ahead(buffer).or(none.then_some("no write ends before it is on the media"))
 }
 
-/// The key that is measured by counting.
+/// The key whose value is found by counting.
 pub(super) const FAILURES: &str = "buffer.read_ahead_failures";
 
 pub(super) const KEYS: [BufferKey; 29] = [
-    read("buffer.caching", never),
-    read("buffer.delivered", uncached),
-    read("buffer.read_ahead", uncached),
+    read("buffer.caching", always_matters),
+    read("buffer.delivered", no_cache),
+    read("buffer.read_ahead", no_cache),
     read("buffer.read_ahead_on_run", no_read_ahead),
     read("buffer.read_ahead_max", no_read_ahead),
     read("buffer.read_ahead_min", no_read_ahead),
-    read("buffer.segments", uncached),
-    read("buffer.segment", never),
+    read("buffer.segments", no_cache),
+    read("buffer.segment", always_matters),
     read(FAILURES, no_read_ahead),
     read("buffer.read_ahead_on_hit", no_read_ahead),
     read("buffer.read_ahead_stops_mid_sector", no_read_ahead),
-    read("buffer.read_before_requested", dropped),
+    read("buffer.read_before_requested", no_kept_blocks),
     read("buffer.read_whole_track", no_whole_tracks),
     read("buffer.arriving_hits", no_read_ahead),
     read("buffer.partial_hits_at_once", no_partial_wait),
-    read("buffer.read_on_arrival", never),
-    read("buffer.read_watermark", never),
+    read("buffer.read_on_arrival", always_matters),
+    read("buffer.read_watermark", always_matters),
     read("buffer.watermark_of", no_mark),
-    read("bus.hold_read", never),
-    read("bus.read_restart", never),
-    write("buffer.hits_on_written", uncached),
-    write("buffer.dedicated_write_segment", uncached),
-    write("buffer.write_invalidates", uncached),
-    write("buffer.write_on_arrival", never),
-    write("buffer.write_cache", uncached),
-    write("buffer.combine_writes", uncached),
+    read("bus.hold_read", always_matters),
+    read("bus.read_restart", always_matters),
+    write("buffer.hits_on_written", no_cache),
+    write("buffer.dedicated_write_segment", no_cache),
+    write("buffer.write_invalidates", no_cache),
+    write("buffer.write_on_arrival", always_matters),
+    write("buffer.write_cache", no_cache),
+    write("buffer.combine_writes", no_cache),
     write("buffer.write_stops_read_ahead", no_absorbed_writes),
     BufferKey {
-        undetermined_reason: HOLDS,
-        ..write("buffer.write_watermark", never)
+        undetermined_reason: HOLD_REASON,
+        ..write("buffer.write_watermark", always_matters)
     },
     BufferKey {
-        undetermined_reason: HOLDS,
-        ..write("bus.hold_write", never)
+        undetermined_reason: HOLD_REASON,
+        ..write("bus.hold_write", always_matters)
     },
 ];
 
@@ -153,7 +153,7 @@ pub enum Finding {
         #[serde(with = "crate::serial::value")]
         value: Value,
         agreed: u32,
-        /// Trials that support this or another value.
+        /// Number of trials that support this value or another one.
         trials: u32,
     },
     NotDeterminable {

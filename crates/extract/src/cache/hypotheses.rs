@@ -18,48 +18,48 @@ pub(super) struct Hypothesis {
 }
 
 /// Returns all hypotheses that change one key, including keys that need writes if `writes`.
-pub(super) fn single_changes(believed: &Spec, writes: bool) -> Vec<Hypothesis> {
-    changes(believed, writes, true)
+pub(super) fn single_changes(best: &Spec, writes: bool) -> Vec<Hypothesis> {
+    changes(best, writes, true)
 }
 
 /// Returns the hypotheses of [`single_changes`] without small steps.
-pub(super) fn coarse_changes(believed: &Spec, writes: bool) -> Vec<Hypothesis> {
-    changes(believed, writes, false)
+pub(super) fn coarse_changes(best: &Spec, writes: bool) -> Vec<Hypothesis> {
+    changes(best, writes, false)
 }
 
 /// Returns all hypotheses that change one key or a group of related keys.
-pub(super) fn all_changes(believed: &Spec, writes: bool) -> Vec<Hypothesis> {
-    let mut hypotheses = single_changes(believed, writes);
-    hypotheses.extend(pairwise_changes(believed, writes));
+pub(super) fn all_changes(best: &Spec, writes: bool) -> Vec<Hypothesis> {
+    let mut hypotheses = single_changes(best, writes);
+    hypotheses.extend(pairwise_changes(best, writes));
     hypotheses
 }
 
-fn changes(believed: &Spec, writes: bool, small: bool) -> Vec<Hypothesis> {
-    let shifted: Vec<Hypothesis> = media_shifts(believed).collect();
-    let rated: Vec<Hypothesis> = transfer_rates(believed).collect();
+fn changes(best: &Spec, writes: bool, small: bool) -> Vec<Hypothesis> {
+    let with_shifts: Vec<Hypothesis> = media_shifts(best).collect();
+    let with_rates: Vec<Hypothesis> = transfer_rates(best).collect();
     let mut hypotheses = Vec::new();
     for (index, buffer_key) in KEYS.iter().enumerate() {
-        let is_irrelevant = (buffer_key.irrelevant)(&believed.buffer).is_some();
+        let is_irrelevant = (buffer_key.irrelevant)(&best.buffer).is_some();
         if buffer_key.path == FAILURES || buffer_key.needs_writes && !writes || is_irrelevant {
             continue;
         }
         let key = buffer_key.key();
-        for value in values(key, believed, small) {
+        for value in values(key, best, small) {
             let label = format!("{} = {}", key.name(), key.toml(&value));
             let variants = match key.path {
                 // The blocks that have arrived depend on when they passed under the head.
-                "buffer.arriving_hits" => shifted.as_slice(),
+                "buffer.arriving_hits" => with_shifts.as_slice(),
                 // The start of the bus transfer is visible only if the transfer takes time.
-                "buffer.read_on_arrival" | "buffer.read_watermark" => rated.as_slice(),
+                "buffer.read_on_arrival" | "buffer.read_watermark" => with_rates.as_slice(),
                 _ => &[],
             };
             let bases = variants
                 .iter()
                 .map(|variant| (&variant.spec, variant.label.as_str()));
-            for (base, suffix) in std::iter::once((believed, "")).chain(bases) {
+            for (base, suffix) in std::iter::once((best, "")).chain(bases) {
                 let mut spec = base.clone();
                 key.set(&mut spec, value.clone());
-                apply_dependencies(&mut spec, believed);
+                apply_dependencies(&mut spec, best);
                 let is_set = key.get(&spec).as_ref() == Some(&value);
                 if is_set && spec.buffer.contradiction().is_none() {
                     hypotheses.push(Hypothesis {
@@ -71,19 +71,19 @@ fn changes(believed: &Spec, writes: bool, small: bool) -> Vec<Hypothesis> {
             }
         }
     }
-    hypotheses.extend(larger_segments(believed));
-    hypotheses.extend(shifted);
+    hypotheses.extend(larger_segments(best));
+    hypotheses.extend(with_shifts);
     hypotheses
 }
 
 /// If read-ahead seems to fill a segment, returns the hypothesis that segments are larger.
-fn larger_segments(believed: &Spec) -> Option<Hypothesis> {
-    let buffer = &believed.buffer;
+fn larger_segments(best: &Spec) -> Option<Hypothesis> {
+    let buffer = &best.buffer;
     let fills = buffer.read_ahead != ReadAhead::None && buffer.read_ahead_max == buffer.segment;
     if !fills || !buffer.caching {
         return None;
     }
-    let mut spec = believed.clone();
+    let mut spec = best.clone();
     spec.buffer.segment = SectorCount(2 * buffer.segment.0);
     Some(Hypothesis {
         label: format!("segment = {}, read-ahead unchanged", spec.buffer.segment.0),
@@ -93,13 +93,13 @@ fn larger_segments(believed: &Spec) -> Option<Hypothesis> {
 }
 
 /// Returns hypotheses that commands access the media earlier or later.
-fn media_shifts(believed: &Spec) -> impl Iterator<Item = Hypothesis> {
+fn media_shifts(best: &Spec) -> impl Iterator<Item = Hypothesis> {
     let both = SHIFTS_US.iter().flat_map(|us| [-us, *us]);
     both.filter_map(|us| {
         Some(Hypothesis {
-            label: format!(" with media {us} us earlier"),
+            label: format!(" with media access {us} us earlier"),
             key: None,
-            spec: shifted(believed, Span::from_us(us))?,
+            spec: shift_media_access(best, Span::from_us(us))?,
         })
     })
 }
@@ -110,7 +110,7 @@ const SHIFTS_US: [f64; 6] = [10.0, 20.0, 50.0, 100.0, 200.0, 400.0];
 /// Returns a specification in which the media are accessed earlier by `by`: command overheads are
 /// that much shorter, and completion overheads longer. The difference is visible only in the
 /// progress of read-ahead when a command arrives.
-fn shifted(spec: &Spec, by: Span) -> Option<Spec> {
+fn shift_media_access(spec: &Spec, by: Span) -> Option<Spec> {
     let mut spec = spec.clone();
     let o = &mut spec.overheads;
     let shorter = [
@@ -139,21 +139,21 @@ fn shifted(spec: &Spec, by: Span) -> Option<Spec> {
     is_possible.then_some(spec)
 }
 
-fn transfer_rates(believed: &Spec) -> impl Iterator<Item = Hypothesis> {
-    let is_unknown = believed.bus.read_sector == Span::ZERO;
-    let rates = RATES_US.iter().filter(move |_| is_unknown);
+fn transfer_rates(best: &Spec) -> impl Iterator<Item = Hypothesis> {
+    let is_unknown = best.bus.read_sector == Span::ZERO;
+    let rates = TRANSFER_TIMES_US.iter().filter(move |_| is_unknown);
     rates.filter_map(|us| {
         let rate = Span::from_us(*us);
-        let excess = rate - believed.overheads.read_completion;
-        let mut spec = believed.clone();
+        let excess = rate - best.overheads.read_completion;
+        let mut spec = best.clone();
         if excess > Span::ZERO {
-            spec = shifted(believed, excess)?;
+            spec = shift_media_access(best, excess)?;
         }
-        // So far it was counted as part of the completion overhead.
+        // Until now it was counted as part of the completion overhead.
         spec.overheads.read_completion -= rate;
         spec.bus.read_sector = rate;
         Some(Hypothesis {
-            label: format!(" with {us} us of a block to the host"),
+            label: format!(" with a transfer of {us} us per block"),
             key: None,
             spec,
         })
@@ -161,7 +161,7 @@ fn transfer_rates(believed: &Spec) -> impl Iterator<Item = Hypothesis> {
 }
 
 /// Transfer times of a block in microseconds, in steps of about the square root of two.
-const RATES_US: [f64; 12] = [
+const TRANSFER_TIMES_US: [f64; 12] = [
     5.0, 7.0, 10.0, 14.0, 20.0, 28.0, 40.0, 56.0, 80.0, 112.0, 160.0, 224.0,
 ];
 
@@ -178,9 +178,9 @@ fn values(key: &Key, spec: &Spec, small: bool) -> Vec<Value> {
             let steps = [0.125, 0.0625, 0.03, 0.01];
             let steps = &steps[..if small { 4 } else { 0 }];
             let both = steps.iter().flat_map(|step| [now - step, now + step]);
-            let within = both.filter(|value| (0.0..=1.0).contains(value));
+            let in_range = both.filter(|value| (0.0..=1.0).contains(value));
             let quarters = [0.0, 0.25, 0.5, 0.75, 1.0].into_iter();
-            quarters.chain(within).map(Value::Number).collect()
+            quarters.chain(in_range).map(Value::Number).collect()
         }
         (KeyKind::Time { .. }, Some(Value::Time(now))) => {
             let steps = [1280.0, 640.0, 320.0, 160.0, 80.0, 40.0, 20.0, 10.0, 5.0];
@@ -242,20 +242,20 @@ fn repair(buffer: &mut Buffer) {
     buffer.read_whole_track &= buffer.delivered == DeliveredBlocks::Kept;
 }
 
-/// Likely watermarks, as shares of `watermark_of`.
+/// Likely watermarks, as fractions of `watermark_of`.
 const MARKS: [f64; 6] = [0.0, 0.1, 0.25, 0.5, 0.75, 1.0];
 
 /// A function that adds the hypothesis of a change to the buffer.
 type Push<'a> = dyn FnMut(&dyn Fn(&mut Buffer)) + 'a;
 
 /// Returns changes of several related keys that have little effect when made one at a time.
-fn pairwise_changes(believed: &Spec, writes: bool) -> Vec<Hypothesis> {
+fn pairwise_changes(best: &Spec, writes: bool) -> Vec<Hypothesis> {
     let mut hypotheses = Vec::new();
     let mut push = |change: &dyn Fn(&mut Buffer)| {
-        let mut spec = believed.clone();
+        let mut spec = best.clone();
         change(&mut spec.buffer);
         repair(&mut spec.buffer);
-        if spec.buffer != believed.buffer && spec.buffer.contradiction().is_none() {
+        if spec.buffer != best.buffer && spec.buffer.contradiction().is_none() {
             hypotheses.push(Hypothesis {
                 label: String::new(),
                 key: None,
@@ -263,8 +263,8 @@ fn pairwise_changes(believed: &Spec, writes: bool) -> Vec<Hypothesis> {
             });
         }
     };
-    push_read_ahead(believed, &mut push);
-    push_sizes(believed, &mut push);
+    push_read_ahead(best, &mut push);
+    push_sizes(best, &mut push);
     for of in [WatermarkOf::Request, WatermarkOf::Segment] {
         for mark in MARKS {
             push(&|buffer| (buffer.watermark_of, buffer.read_watermark) = (of, mark));
@@ -289,19 +289,19 @@ fn pairwise_changes(believed: &Spec, writes: bool) -> Vec<Hypothesis> {
     hypotheses
 }
 
-fn push_read_ahead(believed: &Spec, push: &mut Push<'_>) {
+fn push_read_ahead(best: &Spec, push: &mut Push<'_>) {
     let schemes = [
         ReadAhead::TrackEnd,
         ReadAhead::CylinderEnd,
         ReadAhead::UntilFull,
         ReadAhead::OneTrack,
     ];
-    let none = believed.buffer.read_ahead == ReadAhead::None;
+    let is_off = best.buffer.read_ahead == ReadAhead::None;
     for scheme in schemes {
         for on_run in [false, true] {
             push(&|buffer| {
                 (buffer.read_ahead, buffer.read_ahead_on_run) = (scheme, on_run);
-                if none {
+                if is_off {
                     buffer.read_ahead_max = buffer.segment;
                 }
             });
@@ -309,13 +309,13 @@ fn push_read_ahead(believed: &Spec, push: &mut Push<'_>) {
     }
 }
 
-fn push_sizes(believed: &Spec, push: &mut Push<'_>) {
-    let buffer = &believed.buffer;
+fn push_sizes(best: &Spec, push: &mut Push<'_>) {
+    let buffer = &best.buffer;
     let known = [buffer.segment, buffer.read_ahead_max, buffer.read_ahead_min];
     let powers = (0..14).flat_map(|power| [1 << power, 3 << power]);
-    let around = known.map(|size| [size.0.saturating_sub(1), size.0, size.0 + 1]);
+    let neighbours = known.map(|size| [size.0.saturating_sub(1), size.0, size.0 + 1]);
     let mut sizes: Vec<u64> = powers
-        .chain(around.into_iter().flatten())
+        .chain(neighbours.into_iter().flatten())
         .filter(|size| *size > 0)
         .collect();
     sizes.sort_unstable();

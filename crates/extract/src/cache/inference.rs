@@ -6,20 +6,19 @@
 //! a time, or the split of times between commands and mechanism.
 //!
 //! # Test vector
-//! The predictions of the two differ at its end: of many random vectors, replayed on a model of
-//! either, those with the largest differences are selected ([`super::selection`]), for short and
-//! for long host delays, as these are not known beforehand. Finally, random vectors that the best
-//! hypothesis must explain.
+//! Many random vectors are replayed on models of the two hypotheses, and those for which the
+//! predictions differ are selected ([`super::selection`]), with short and long host delays, because
+//! these are not known in advance. Finally, the best hypothesis must explain random vectors.
 //!
 //! # Decision
-//! All trials are replayed on a model of either hypothesis, with the observed sending times. The
-//! one whose completions are nearer to the observed ones is preferred. A trial that neither
-//! explains does not count.
+//! All trials are replayed on models of both hypotheses, with the observed sending times. The one
+//! whose completions are nearer to the observed ones is preferred. A trial that neither explains
+//! does not count.
 //!
 //! # Confidence
 //! The number of trials in which one of the two was nearer, and how many of them supported the best
-//! one. Where no vector distinguishes two values, or the best hypothesis from a drive on which a
-//! key has no effect, the key is not determinable.
+//! one. If no vector distinguishes two values of a key, or the best hypothesis from a drive on
+//! which the key has no effect, the key is not determinable.
 //!
 //! # Cost
 //! Two vectors for each hypothesis not yet refuted, about 200 in all.
@@ -39,7 +38,7 @@ const MAX_ROUNDS: usize = 60;
 
 const CHECK_VECTORS: usize = 30;
 
-/// Attempts to distinguish two hypotheses whose predictions differ only with some host delays.
+/// Attempts to distinguish two hypotheses whose predictions differ only for some host delays.
 const MAX_ATTEMPTS: usize = 3;
 
 const MAX_CHECKS: usize = 4;
@@ -57,39 +56,39 @@ const CHANCE: usize = 1;
 /// Maximum evidence of a trial for or against a hypothesis.
 const MAX_EVIDENCE: f64 = 25.0;
 
-/// A hypothesis whose misfit is worse by this is refuted.
+/// A hypothesis whose misfit is worse by this much is refuted.
 const REFUTATION: f64 = 4.0 * MAX_EVIDENCE;
 
 /// Tolerated error of model times in nanoseconds.
 const MODEL_ERROR_NS: f64 = 25_000.0;
 
-/// A prediction that is off by this many deviations has failed.
+/// A prediction that is off by this many standard deviations has failed.
 const FAILURE_DEVIATIONS: f64 = 16.0;
 
 /// The certainty of the value of a key.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Verdict {
     pub agreed: u32,
-    /// Trials that support this or another value.
+    /// Number of trials that support this value or another one.
     pub trials: u32,
     /// True if no trial distinguishes the value from another one.
-    pub open: bool,
+    pub is_open: bool,
     /// True if so many trials support another value that the model must be incomplete.
-    pub disputed: bool,
+    pub is_disputed: bool,
 }
 
 /// Tests hypotheses until none is better than the best one, and none is left untested.
 pub(super) fn infer(context: &mut Context<'_, '_>, effort: Effort) -> Result<Vec<Verdict>, Error> {
     let vectors_per_hypothesis = effort.choose([1, 2, 5]);
     let mut undistinguished = Undistinguished::default();
-    let (mut checked, mut history) = (0, SearchHistory::default());
+    let (mut checks, mut history) = (0, SearchHistory::default());
     for _ in 0..MAX_ROUNDS {
         improve(context, &mut history);
         let mut open = undistinguished.remove_from(open_hypotheses(context));
         if open.is_empty() && !undistinguished.is_current(context) {
-            // The best hypothesis has changed since these could not be distinguished.
+            // The best hypothesis has changed since these were found to be indistinguishable.
             undistinguished = Undistinguished {
-                believed: context.believed.clone(),
+                best: context.best.clone(),
                 ..Undistinguished::default()
             };
             open = undistinguished.remove_from(open_hypotheses(context));
@@ -105,8 +104,8 @@ pub(super) fn infer(context: &mut Context<'_, '_>, effort: Effort) -> Result<Vec
             for vector in selection.vectors {
                 context.try_undisturbed(&vector)?;
             }
-        } else if checked < MAX_CHECKS && !explains_random_vectors(context)? {
-            checked += 1;
+        } else if checks < MAX_CHECKS && !explains_random_vectors(context)? {
+            checks += 1;
         } else {
             break;
         }
@@ -130,7 +129,7 @@ fn explains_random_vectors(context: &mut Context<'_, '_>) -> Result<bool, Error>
 #[derive(Default)]
 struct Undistinguished {
     /// Specification of the best hypothesis.
-    believed: Spec,
+    best: Spec,
     hypotheses: Vec<Hypothesis>,
     /// Number of attempts to distinguish a hypothesis, by its label.
     attempts: BTreeMap<String, usize>,
@@ -139,7 +138,7 @@ struct Undistinguished {
 
 impl Undistinguished {
     fn is_current(&self, context: &Context<'_, '_>) -> bool {
-        is_same(&self.believed, &context.believed)
+        is_same(&self.best, &context.best)
     }
 
     fn note(&mut self, selection: &Selection) {
@@ -169,7 +168,7 @@ fn is_same(a: &Spec, b: &Spec) -> bool {
 /// Returns the hypotheses with one change that are not refuted.
 fn open_hypotheses(context: &Context<'_, '_>) -> Vec<Hypothesis> {
     let baseline = Baseline::new(context);
-    let mut open = hypotheses::single_changes(&context.believed, context.writes);
+    let mut open = hypotheses::single_changes(&context.best, context.writes);
     open.retain(|hypothesis| baseline.is_open(context, &hypothesis.spec, &[]));
     open
 }
@@ -182,19 +181,19 @@ fn open_pairs(context: &Context<'_, '_>, undistinguished: &Undistinguished) -> V
         pairs.retain(|pair| baseline.is_open(context, &pair.spec, &[]));
         return pairs;
     }
-    let near = hypotheses::single_changes(&context.believed, context.writes);
+    let near = hypotheses::single_changes(&context.best, context.writes);
     let mut pairs: Vec<Hypothesis> = Vec::new();
-    for first in hypotheses::coarse_changes(&context.believed, context.writes) {
+    for first in hypotheses::coarse_changes(&context.best, context.writes) {
         // Most pairs are refuted by the trials that refute the first change.
-        let mut contradicting = baseline.contradicting(context, &context.model(&first.spec));
-        contradicting.truncate(12);
+        let mut opposing = baseline.opposing_trials(context, &context.model(&first.spec));
+        opposing.truncate(12);
         for pair in hypotheses::coarse_changes(&first.spec, context.writes) {
-            if pair.key <= first.key || !baseline.is_open(context, &pair.spec, &contradicting) {
+            if pair.key <= first.key || !baseline.is_open(context, &pair.spec, &opposing) {
                 continue;
             }
             let mut known = near.iter().chain(&pairs);
             let is_known = known.any(|known| is_same(&known.spec, &pair.spec));
-            if !is_known && !is_same(&pair.spec, &context.believed) {
+            if !is_known && !is_same(&pair.spec, &context.best) {
                 pairs.push(Hypothesis {
                     label: format!("{}, {}", first.label, pair.label),
                     ..pair
@@ -212,12 +211,12 @@ fn improve(context: &mut Context<'_, '_>, history: &mut SearchHistory) {
     }
 }
 
-/// Adopts the best single change as long as one improves the fit.
+/// Adopts the best single change repeatedly, while one improves the fit.
 fn climb(context: &mut Context<'_, '_>) {
     for _ in 0..40 {
         let baseline = Baseline::new(context);
         let mut better: Vec<(f64, Hypothesis)> = Vec::new();
-        for other in hypotheses::single_changes(&context.believed, context.writes) {
+        for other in hypotheses::single_changes(&context.best, context.writes) {
             // Hits have been observed.
             if !other.spec.buffer.caching && context.has_hits() {
                 continue;
@@ -228,7 +227,7 @@ fn climb(context: &mut Context<'_, '_>) {
             }
         }
         let Some(best) = best_of(better) else { break };
-        context.believed = best.spec;
+        context.best = best.spec;
     }
 }
 
@@ -254,7 +253,7 @@ fn simplify(context: &mut Context<'_, '_>) {
             let is_changed = index.is_some_and(|index| KEYS[index].path == key.path);
             is_changed && key.key().get(&hypothesis.spec) == key.key().get(&plain)
         };
-        let mut defaults = hypotheses::single_changes(&context.believed, context.writes);
+        let mut defaults = hypotheses::single_changes(&context.best, context.writes);
         defaults.retain(is_default);
         let baseline = Baseline::new(context);
         let margin = |hypothesis: &Hypothesis| {
@@ -264,7 +263,7 @@ fn simplify(context: &mut Context<'_, '_>) {
         let defaults = defaults.into_iter();
         let best = defaults.min_by(|a, b| margin(a).total_cmp(&margin(b)));
         if let Some(best) = best.filter(|best| margin(best) < 1.0) {
-            context.believed = best.spec;
+            context.best = best.spec;
         }
     }
 }
@@ -273,10 +272,8 @@ fn verdicts(context: &Context<'_, '_>, undistinguished: &Undistinguished) -> Vec
     let baseline = Baseline::new(context);
     let mut verdicts = vec![None::<Verdict>; KEYS.len()];
     let mut disputes = Vec::new();
-    for Hypothesis { key, spec, .. } in
-        hypotheses::single_changes(&context.believed, context.writes)
-    {
-        if key.is_some_and(|key| !KEYS[key].differs(&spec, &context.believed)) {
+    for Hypothesis { key, spec, .. } in hypotheses::single_changes(&context.best, context.writes) {
+        if key.is_some_and(|key| !KEYS[key].differs(&spec, &context.best)) {
             continue;
         }
         let mut found = Verdict::default();
@@ -289,7 +286,7 @@ fn verdicts(context: &Context<'_, '_>, undistinguished: &Undistinguished) -> Vec
         let Some(key) = key else {
             continue;
         };
-        // The certainty of a value is that against its nearest competitor.
+        // A value is only as certain as it is against its nearest competitor.
         let is_worse = |worst: &Verdict| found.agreed < worst.agreed;
         if verdicts[key].as_ref().is_none_or(is_worse) {
             verdicts[key] = Some(found);
@@ -306,11 +303,11 @@ fn verdicts(context: &Context<'_, '_>, undistinguished: &Undistinguished) -> Vec
     for (key, verdict) in KEYS.iter().zip(&mut verdicts) {
         let is_other = |hypothesis: &Hypothesis| {
             let is_irrelevant = (key.irrelevant)(&hypothesis.spec.buffer).is_some();
-            is_irrelevant || key.differs(&hypothesis.spec, &context.believed)
+            is_irrelevant || key.differs(&hypothesis.spec, &context.best)
         };
-        verdict.open = verdict.trials == 0 || open.iter().any(is_other);
-        let differs = |other: &Spec| key.differs(other, &context.believed);
-        verdict.disputed = disputes.iter().any(differs);
+        verdict.is_open = verdict.trials == 0 || open.iter().any(is_other);
+        let differs = |other: &Spec| key.differs(other, &context.best);
+        verdict.is_disputed = disputes.iter().any(differs);
     }
     verdicts
 }
@@ -339,7 +336,7 @@ fn beam_search(context: &mut Context<'_, '_>, history: &mut SearchHistory) -> bo
         return true;
     }
     let sample = Sample::new(context, &baseline, unexplained);
-    let mut beam = vec![(0.0, context.believed.clone())];
+    let mut beam = vec![(0.0, context.best.clone())];
     for _ in 0..BEAM_DEPTH {
         let mut next: Vec<(f64, Spec)> = Vec::new();
         for (_, from) in &beam {
@@ -366,7 +363,7 @@ fn beam_search(context: &mut Context<'_, '_>, history: &mut SearchHistory) -> bo
         if let Some((loss, spec)) = best
             && loss < -1.0
         {
-            context.believed = spec.clone();
+            context.best = spec.clone();
             history.unexplained = 0;
             return true;
         }
@@ -382,7 +379,7 @@ fn improve_split(context: &mut Context<'_, '_>, baseline: &Baseline) -> bool {
     let (mut min, mut best) = (-1.0, None);
     for split in others {
         context.set_split(split);
-        let model = context.model(&context.believed);
+        let model = context.model(&context.best);
         let loss = baseline.loss(context, &model, 2.0 * MAX_EVIDENCE);
         if loss < min {
             (min, best) = (loss, Some(split));
@@ -402,16 +399,16 @@ struct Sample {
 
 impl Sample {
     fn new(context: &Context<'_, '_>, baseline: &Baseline, mut unexplained: Vec<usize>) -> Self {
-        let [max_odd, max_others] = SAMPLE_SIZES;
+        let [max_unexplained, max_others] = SAMPLE_SIZES;
         let mut others = Vec::from_iter(0..context.trials.len());
         others.retain(|trial| !baseline.0[*trial].fails);
         // Prefer short vectors, and new ones.
-        let effort = |trial: &usize| context.trials[*trial].commands.len() / 8;
+        let length = |trial: &usize| context.trials[*trial].commands.len() / 8;
         for trials in [&mut unexplained, &mut others] {
             trials.reverse();
-            trials.sort_by_key(effort);
+            trials.sort_by_key(length);
         }
-        unexplained.truncate(max_odd);
+        unexplained.truncate(max_unexplained);
         others.truncate(max_others);
         Self {
             unexplained,
@@ -457,14 +454,14 @@ struct Misfit {
 }
 
 impl Misfit {
-    /// Also tries slightly shifted times: a small error decides whether a sector is reached.
+    /// Also tries slightly shifted times: a small error can decide whether a sector is reached.
     fn new(context: &Context<'_, '_>, model: &Core, trial: &Trial) -> Self {
-        let mut best = Self::shifted(context, model, trial, 0.0);
+        let mut best = Self::with_shift(context, model, trial, 0.0);
         if !best.fails {
             return best;
         }
         for shift in [-MODEL_ERROR_NS, MODEL_ERROR_NS] {
-            let other = Self::shifted(context, model, trial, shift);
+            let other = Self::with_shift(context, model, trial, shift);
             if other.sum < best.sum {
                 best = other;
             }
@@ -472,7 +469,7 @@ impl Misfit {
         best
     }
 
-    fn shifted(context: &Context<'_, '_>, model: &Core, trial: &Trial, shift: f64) -> Self {
+    fn with_shift(context: &Context<'_, '_>, model: &Core, trial: &Trial, shift: f64) -> Self {
         let mut replay = Replay::new(model, trial.first, trial.began);
         let mut sum = 0.0;
         let count = trial.commands.len() as f64;
@@ -496,8 +493,8 @@ struct Baseline(Vec<Misfit>);
 
 impl Baseline {
     fn new(context: &Context<'_, '_>) -> Self {
-        let believed = context.model(&context.believed);
-        let misfit = |trial| Misfit::new(context, &believed, trial);
+        let model = context.model(&context.best);
+        let misfit = |trial| Misfit::new(context, &model, trial);
         Self(context.trials.iter().map(misfit).collect())
     }
 
@@ -506,7 +503,7 @@ impl Baseline {
         all.filter(|&trial| self.0[trial].fails).collect()
     }
 
-    /// Returns by how much another model fits a trial worse; 0 if neither explains the trial.
+    /// Returns how much worse another model fits a trial; 0 if neither explains the trial.
     fn margin(&self, context: &Context<'_, '_>, other: &Core, trial: usize) -> f64 {
         let misfit = Misfit::new(context, other, &context.trials[trial]);
         if misfit.fails && self.0[trial].fails {
@@ -528,9 +525,9 @@ impl Baseline {
             sum += self.margin(context, &model, trial);
         }
         let newest = (0..self.0.len()).rev();
-        let mut rest = newest.filter(|trial| !first.contains(trial));
+        let mut others = newest.filter(|trial| !first.contains(trial));
         while sum <= max
-            && let Some(trial) = rest.next()
+            && let Some(trial) = others.next()
         {
             sum += self.margin(context, &model, trial);
         }
@@ -538,15 +535,15 @@ impl Baseline {
     }
 
     /// Returns the trials that contradict a model, strongest first.
-    fn contradicting(&self, context: &Context<'_, '_>, other: &Core) -> Vec<usize> {
+    fn opposing_trials(&self, context: &Context<'_, '_>, other: &Core) -> Vec<usize> {
         let margins = self.margins(context, other).enumerate();
         let against = margins.filter(|(_, margin)| *margin > MAX_EVIDENCE / 2.0);
-        let mut contradicting: Vec<(usize, f64)> = against.collect();
-        contradicting.sort_by(|a, b| b.1.total_cmp(&a.1));
-        contradicting.into_iter().map(|(trial, _)| trial).collect()
+        let mut opposing: Vec<(usize, f64)> = against.collect();
+        opposing.sort_by(|a, b| b.1.total_cmp(&a.1));
+        opposing.into_iter().map(|(trial, _)| trial).collect()
     }
 
-    /// Returns by how much a model fits all trials worse. Stops early once that exceeds `max`.
+    /// Returns how much worse a model fits all trials. Stops early once that exceeds `max`.
     fn loss(&self, context: &Context<'_, '_>, other: &Core, max: f64) -> f64 {
         let mut sum = 0.0;
         for trial in (0..self.0.len()).rev() {

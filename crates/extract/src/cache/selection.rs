@@ -23,7 +23,7 @@ pub(super) struct Selection {
     pub vectors: Vec<TestVector>,
     /// Hypotheses for which no vector was found.
     pub indistinguishable: Vec<Hypothesis>,
-    /// Hypotheses for which the predictions differ only with some host delays.
+    /// Hypotheses whose predictions differ only for some host delays.
     pub uncertain: Vec<Hypothesis>,
 }
 
@@ -33,7 +33,7 @@ pub(super) fn select_vectors(
     open: &[Hypothesis],
     each: usize,
 ) -> Selection {
-    let believed = context.model(&context.believed);
+    let best = context.model(&context.best);
     let target = |hypothesis| Target {
         hypothesis,
         model: context.model(&hypothesis.spec),
@@ -47,7 +47,7 @@ pub(super) fn select_vectors(
         let vector = random_vector(context, open);
         let tested = targets.iter().filter(|target| target.missing > 0).count() + DELAYS.len();
         commands_left = commands_left.saturating_sub(tested * (vector.commands.len() + 1));
-        let timelines = DELAYS.map(|delay| timeline(&believed, &vector, delay));
+        let timelines = DELAYS.map(|delay| timeline(&best, &vector, delay));
         let mut is_selected = false;
         for target in targets.iter_mut().filter(|target| target.missing > 0) {
             let differs =
@@ -84,13 +84,13 @@ pub(super) fn select_vectors(
     }
 }
 
-/// An open hypothesis in a round.
+/// An open hypothesis, and the state of the search for vectors that test it.
 struct Target<'h> {
     hypothesis: &'h Hypothesis,
     model: Core,
     /// Number of vectors still needed.
     missing: usize,
-    /// Vectors with which the predictions differ for some host delays.
+    /// Vectors for which the predictions differ with some host delays.
     uncertain: Vec<TestVector>,
 }
 
@@ -100,10 +100,10 @@ fn timeline(model: &Core, vector: &TestVector, delay: f64) -> Vec<(f64, f64)> {
     let mut ended = START;
     let mut times = Vec::with_capacity(vector.commands.len());
     for command in &vector.commands {
-        let Delay::For(rest) = command.delay else {
+        let Delay::For(pause) = command.delay else {
             break;
         };
-        let sent = ended + rest.as_ns() as f64 + delay;
+        let sent = ended + pause.as_ns() as f64 + delay;
         ended = replay.serve(command, sent);
         times.push((sent, ended));
     }
@@ -133,7 +133,7 @@ struct Generation {
     read_segments: u64,
 }
 
-/// Generates a random test vector of sizes that are critical for the best or another hypothesis.
+/// Generates a random test vector with sizes that are critical for the best or another hypothesis.
 pub(super) fn random_vector(context: &mut Context<'_, '_>, others: &[Hypothesis]) -> TestVector {
     let (zone, last) = (context.below(3) as usize, context.below(3) == 0);
     let area = context.area(zone, last);
@@ -141,7 +141,7 @@ pub(super) fn random_vector(context: &mut Context<'_, '_>, others: &[Hypothesis]
         count if count > 0 && context.below(2) == 0 => {
             &others[context.below(count) as usize].spec.buffer
         }
-        _ => &context.believed.buffer,
+        _ => &context.best.buffer,
     };
     let mut generation = Generation {
         area,
@@ -167,11 +167,11 @@ fn extend(
     let vector = match context.below(8) {
         0 | 1 => {
             let share = context.pairs.uniform();
-            vector.rest(Span::from_ns((share * period) as i64))
+            vector.pause(Span::from_ns((share * period) as i64))
         }
         2 => {
             let blocks = generation.ahead.min(600);
-            vector.rest(context.read_ahead_time(generation.area.tracks[0], blocks + 8))
+            vector.pause(context.read_ahead_time(generation.area.tracks[0], blocks + 8))
         }
         _ => vector,
     };
@@ -242,10 +242,10 @@ fn push_chase(
     let Some(last) = generation.touched.last() else {
         return vector;
     };
-    let rest = context.pairs.uniform() * 4e6;
+    let pause = context.pairs.uniform() * 4e6;
     let sector = context.period() / generation.area.length() as f64;
     // Includes an estimate of the command overheads.
-    let passed = (rest + context.pairs.uniform() * 3e6) / sector;
+    let passed = (pause + context.pairs.uniform() * 3e6) / sector;
     let mut at = last.end + passed as u64;
     if context.below(3) == 0 {
         at += generation.area.length();
@@ -253,7 +253,7 @@ fn push_chase(
     let sectors = [1, 1, 2, 4][context.below(4) as usize];
     let at = at.min(context.pairs.layout.sectors().0 - 1 - sectors);
     generation.touched.push(at..at + sectors);
-    let vector = vector.rest(Span::from_ns(rest as i64));
+    let vector = vector.pause(Span::from_ns(pause as i64));
     vector.read(Lbn(at), sectors)
 }
 
@@ -272,7 +272,7 @@ fn command_size(context: &mut Context<'_, '_>, generation: &Generation) -> u64 {
     .clamp(1, 1024)
 }
 
-/// Chooses a block near the end of a range, of read-ahead, of a segment or of a track.
+/// Chooses a block near the end of a range, the read-ahead, a segment or a track.
 fn boundary(context: &mut Context<'_, '_>, generation: &Generation) -> u64 {
     let near = [0, 0, 1, 1, 2, 8][context.below(6) as usize];
     let back = context.below(2) == 0;

@@ -28,7 +28,7 @@ pub(super) struct TestVector {
     /// Block of the initial read from the media, which puts the drive into a known state.
     pub first: Lbn,
     pub commands: Vec<TestCommand>,
-    rest: Delay,
+    delay: Delay,
 }
 
 impl TestVector {
@@ -36,19 +36,19 @@ impl TestVector {
         Self {
             first,
             commands: Vec::new(),
-            rest: Delay::For(Span::ZERO),
+            delay: Delay::For(Span::ZERO),
         }
     }
 
     fn push(mut self, access: Access, at: Lbn, sectors: u64) -> Self {
         self.commands.push(TestCommand {
-            delay: self.rest,
+            delay: self.delay,
             access,
             at,
             sectors: sectors as u16,
             is_movable: false,
         });
-        self.rest = Delay::For(Span::ZERO);
+        self.delay = Delay::For(Span::ZERO);
         self
     }
 
@@ -60,7 +60,7 @@ impl TestVector {
         self.push(Access::Write, at, sectors)
     }
 
-    /// Reads or writes one block: `at`, or another one if that may be in the buffer.
+    /// Appends a read or write of one block: `at`, or another one if `at` may be in the buffer.
     pub fn movable(self, access: Access, at: Lbn) -> Self {
         let mut vector = self.push(access, at, 1);
         if let Some(last) = vector.commands.last_mut() {
@@ -69,14 +69,14 @@ impl TestVector {
         vector
     }
 
-    pub fn rest(mut self, rest: Span) -> Self {
-        self.rest = Delay::For(rest);
+    pub fn pause(mut self, pause: Span) -> Self {
+        self.delay = Delay::For(pause);
         self
     }
 
-    /// Reads one block when hits and misses differ most in time, at least `min` later.
+    /// Appends a one-block read, at least `min` later, when hits and misses differ most in time.
     pub fn probe(mut self, at: Lbn, min: Span) -> Self {
-        self.rest = Delay::Opposite(min);
+        self.delay = Delay::Opposite(min);
         self.read(at, 1)
     }
 }

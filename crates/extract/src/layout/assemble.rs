@@ -12,7 +12,7 @@ use crate::Error;
 pub struct MeasuredLayout {
     #[serde(with = "crate::serial::geometry")]
     pub geometry: Geometry,
-    /// Assumptions about what could not be measured, a sentence each.
+    /// Assumptions about what could not be measured, each a full sentence.
     pub assumed: Vec<String>,
 }
 
@@ -90,10 +90,10 @@ fn ranges(map: &ZoneMap) -> Vec<u32> {
     let is_edge = |gap: &&Gap| gap.start > 0 && gap.end.is_multiple_of(cylinder);
     let gaps = map.gaps.iter().filter(is_edge).take(40);
     let ends: Vec<u32> = gaps.map(|gap| (gap.end / cylinder) as u32).collect();
-    let apart = ends.windows(2).map(|pair| pair[1] - pair[0]);
+    let distances = ends.windows(2).map(|pair| pair[1] - pair[0]);
     let cylinders = map.end_cylinder() - map.tracks.first_cylinder;
     let first = ends.first().copied().into_iter();
-    let all = first.chain(apart).chain([cylinders]);
+    let all = first.chain(distances).chain([cylinders]);
     all.filter(|&range| range > 1).collect()
 }
 
@@ -139,7 +139,7 @@ fn order(maps: &[ZoneMap]) -> TrackOrder {
     }
 }
 
-/// Returns the zone under a scheme, and the mapped sectors after the last block of the last zone.
+/// Returns the zone under a scheme, and how many mapped sectors follow the drive's last block.
 fn fit(map: &ZoneMap, sparing: Sparing, range: u32, next: Option<u32>) -> Option<(Zone, u64)> {
     let tracks = &map.tracks;
     let cylinder = tracks.cylinder();
@@ -163,7 +163,7 @@ fn fit(map: &ZoneMap, sparing: Sparing, range: u32, next: Option<u32>) -> Option
     (next.is_none() || unused == 0).then_some((zone, unused))
 }
 
-/// Like [`fit`], but for schemes in which the zone is one region, or has none.
+/// Like [`fit`], but for schemes in which a zone is a single region or has no regions.
 fn fit_whole(map: &ZoneMap, sparing: Sparing, next: Option<u32>) -> Option<(Zone, u64)> {
     let tracks = &map.tracks;
     let by_track = sparing == Sparing::TracksPerZone;
@@ -228,7 +228,7 @@ fn zone(
     }
 }
 
-/// Returns true if the geometry is consistent and maps blocks to the positions that were measured.
+/// Returns true if the geometry is consistent and maps blocks to the measured positions.
 fn reproduces(geometry: &Geometry, maps: &[ZoneMap]) -> bool {
     let Ok(layout) = Layout::new(geometry) else {
         return false;
@@ -241,9 +241,9 @@ fn reproduces(geometry: &Geometry, maps: &[ZoneMap]) -> bool {
             }
             let extent = layout.extent(Lbn(block));
             let track = tracks.track(extent.cylinder.0, extent.head.0);
-            let off = extent.start.as_revolutions() - tracks.angle(position);
-            let off_sectors = (off - off.round()).abs() * tracks.sectors as f64;
-            track == Some(position / tracks.sectors) && off_sectors < 0.01
+            let deviation = extent.start.as_revolutions() - tracks.angle(position);
+            let sectors_off = (deviation - deviation.round()).abs() * tracks.sectors as f64;
+            track == Some(position / tracks.sectors) && sectors_off < 0.01
         };
         let (mut block, mut position) = (map.first, 0);
         let end = map.end()..map.end();
@@ -257,7 +257,7 @@ fn reproduces(geometry: &Geometry, maps: &[ZoneMap]) -> bool {
 }
 
 struct Regions {
-    /// The gaps of each region, split at region boundaries; the space after the last block counts.
+    /// The gaps of each region, split at its boundaries, including the space after the last block.
     gaps: Vec<Vec<Gap>>,
     region: u64,
     positions: u64,
@@ -266,20 +266,20 @@ struct Regions {
     lead: u64,
     /// Region of the last block, and whether it may have unused blocks.
     last: usize,
-    open: bool,
+    is_open: bool,
 }
 
 impl Regions {
-    fn new(map: &ZoneMap, region: u64, positions: u64, open: bool) -> Self {
+    fn new(map: &ZoneMap, region: u64, positions: u64, is_open: bool) -> Self {
         let mut gaps = vec![Vec::new(); positions.div_ceil(region) as usize];
         let tail = map.end()..positions;
         for gap in map.gaps.iter().chain([&tail]) {
-            let mut rest = gap.clone();
-            while !rest.is_empty() {
-                let n = rest.start / region;
-                let end = rest.end.min((n + 1) * region);
-                gaps[n as usize].push(rest.start..end);
-                rest.start = end;
+            let mut remaining = gap.clone();
+            while !remaining.is_empty() {
+                let n = remaining.start / region;
+                let end = remaining.end.min((n + 1) * region);
+                gaps[n as usize].push(remaining.start..end);
+                remaining.start = end;
             }
         }
         let lead = map.lead();
@@ -290,18 +290,18 @@ impl Regions {
             first: (lead / region) as usize,
             lead,
             last: (map.end().saturating_sub(1) / region) as usize,
-            open,
+            is_open,
         }
     }
 
-    /// Returns the number of spares per region if all regions have the same.
+    /// Returns the number of spares per region if it is the same in all regions.
     fn spares(&self) -> Option<u64> {
         let mut spares = None;
         let mut max = u64::MAX;
         for n in self.first..=self.last {
             let missing = self.gaps[n].iter().map(length).sum();
             // Regions that may be partly reserved or unused only give an upper bound.
-            let is_whole = (n > self.first || self.lead == 0) && !(self.open && n >= self.last);
+            let is_whole = (n > self.first || self.lead == 0) && !(self.is_open && n >= self.last);
             if !is_whole {
                 max = max.min(missing);
             } else if *spares.get_or_insert(missing) != missing {
@@ -311,7 +311,7 @@ impl Regions {
         spares.filter(|&spares| spares > 0 && spares <= max && spares < self.region)
     }
 
-    /// Returns the slips and the number of reserved sectors, given where regions have spares.
+    /// Returns the slips and the number of reserved sectors, given the spares of each region.
     fn slips(&self, spares: u64, front: bool) -> Option<(Vec<u64>, u64)> {
         let mut slips = Vec::new();
         for n in self.first..=self.last {
@@ -338,8 +338,8 @@ impl Regions {
         if self.lead == 0 {
             return Some((slips, 0));
         }
-        let within = self.lead - first * self.region;
-        let reserved = first * (self.region - spares) + within.checked_sub(ahead)?;
+        let offset = self.lead - first * self.region;
+        let reserved = first * (self.region - spares) + offset.checked_sub(ahead)?;
         Some((slips, reserved))
     }
 }

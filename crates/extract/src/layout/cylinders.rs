@@ -1,4 +1,4 @@
-//! Determines which tracks form a cylinder where skews do not show it.
+//! Determines which tracks form a cylinder if skews do not show it.
 //!
 //! # Hypothesis
 //! A seek to the next cylinder takes longer than a head switch, and a seek takes longer the more
@@ -14,7 +14,7 @@
 //! condition.
 //!
 //! # Confidence
-//! Exact where the times differ by more than 0.03 ms and by more than three times their scatter.
+//! Exact if the times differ by more than 0.03 ms and by more than three times their scatter.
 //! Otherwise the result is `None`.
 //!
 //! # Cost
@@ -38,31 +38,31 @@ pub(super) struct Cylinders {
     pub last: usize,
 }
 
-/// Times that differ by less are treated as equal, in nanoseconds.
-const SAME: f64 = 3e4;
+/// Times that differ by less than this are treated as equal, in nanoseconds.
+const MIN_DIFFERENCE_NS: f64 = 3e4;
 /// Target for half the confidence interval, in nanoseconds, and the maximum number of pairs.
-const NARROW: (f64, u32) = (8e3, 60);
+const PRECISION: (f64, u32) = (8e3, 60);
 
 /// Finds the cylinders of the tracks that begin at these blocks, in a layout of which only the
 /// angles are valid. Returns `None` if the times do not show them.
 pub(super) fn measure(
     disk: &mut Disk<'_>,
     layout: &Layout,
-    begins: &[Lbn],
+    starts: &[Lbn],
     rotation: &Rotation,
     seed: u64,
 ) -> Result<Option<Cylinders>, Error> {
     let mut pairs = Pairs::new(disk, layout, rotation, seed)?;
-    let starting = |at: &Lbn| Track::starting_at(layout, *at);
-    let tracks: Vec<Track> = begins.iter().map(starting).collect();
+    let track = |at: &Lbn| Track::starting_at(layout, *at);
+    let tracks: Vec<Track> = starts.iter().map(track).collect();
     let steps = tracks.windows(2).map(|pair| (&pair[0], &pair[1]));
-    if let Some(found) = times(&mut pairs, steps)?.and_then(|times| longer(&times)) {
+    if let Some(found) = times(&mut pairs, steps)?.and_then(|times| from_longer(&times)) {
         return Ok(Some(found));
     }
-    for rest in [Span::ZERO, LONG] {
-        pairs.idle = rest;
-        let ways = tracks[1..].iter().map(|to| (&tracks[0], to));
-        if let Some(found) = times(&mut pairs, ways)?.and_then(|times| changes(&times)) {
+    for pause in [Span::ZERO, LONG] {
+        pairs.idle = pause;
+        let moves = tracks[1..].iter().map(|to| (&tracks[0], to));
+        if let Some(found) = times(&mut pairs, moves)?.and_then(|times| from_changes(&times)) {
             return Ok(Some(found));
         }
     }
@@ -75,15 +75,15 @@ type Time = (f64, f64);
 /// Measures movement times, up to a common overhead; `None` if the buffer serves the reads.
 fn times<'t>(
     pairs: &mut Pairs<'_, '_>,
-    ways: impl Iterator<Item = (&'t Track, &'t Track)>,
+    moves: impl Iterator<Item = (&'t Track, &'t Track)>,
 ) -> Result<Option<Vec<Time>>, Error> {
     let mut found: Vec<Time> = Vec::new();
-    for (from, to) in ways {
+    for (from, to) in moves {
         let last = found.last();
         let near = last.map_or_else(Threshold::default, |(last, _)| Threshold::near(*last, 1e5));
         let kinds = (Access::Read, Access::Read);
         let pair = |_: &mut Pairs<'_, '_>, _| Ok((from.clone(), to.clone(), 0.0));
-        match pairs.search(kinds, (1, 1), near, NARROW, pair) {
+        match pairs.search(kinds, (1, 1), near, PRECISION, pair) {
             Ok(search) => found.push((search.found.median, search.found.uncertainty)),
             Err(Error::Undecided(_)) => return Ok(None),
             Err(error) => return Err(error),
@@ -93,34 +93,35 @@ fn times<'t>(
 }
 
 fn exceeds(one: Time, other: Time) -> bool {
-    one.0 - other.0 > SAME.max(3.0 * (one.1 + other.1))
+    one.0 - other.0 > MIN_DIFFERENCE_NS.max(3.0 * (one.1 + other.1))
 }
 
-/// Finds cylinders among times from track to track: longer ones end a cylinder.
-fn longer(times: &[Time]) -> Option<Cylinders> {
+/// Finds cylinders among times from track to track: a longer time ends a cylinder.
+fn from_longer(times: &[Time]) -> Option<Cylinders> {
     let min = times.iter().copied().min_by(|a, b| a.0.total_cmp(&b.0))?;
     let is_longer = |&n: &usize| exceeds(times[n], min);
     let ends: Vec<usize> = (0..times.len()).filter(is_longer).collect();
-    regular(&ends, times.len())
+    regular_cylinders(&ends, times.len())
 }
 
-/// Finds cylinders among times from the first track to the others: a change begins a cylinder.
-fn changes(times: &[Time]) -> Option<Cylinders> {
+/// Finds cylinders among times from the first track to the others: a change starts a cylinder.
+fn from_changes(times: &[Time]) -> Option<Cylinders> {
     let differs = |&n: &usize| exceeds(times[n], times[n - 1]) || exceeds(times[n - 1], times[n]);
     // Time n leads to track n + 1, so track n is the last one of a cylinder.
     let ends: Vec<usize> = (1..times.len()).filter(differs).collect();
-    regular(&ends, times.len())
+    regular_cylinders(&ends, times.len())
 }
 
-/// Returns the cylinders that end with the tracks `ends` of `count`, if all have equal lengths.
-fn regular(ends: &[usize], count: usize) -> Option<Cylinders> {
+/// Returns the cylinders that end with the tracks `ends` out of `count`, if all are equally long.
+fn regular_cylinders(ends: &[usize], count: usize) -> Option<Cylinders> {
     let [last, second, third, ..] = *ends else {
         return None;
     };
     let surfaces = second - last;
-    let equal = ends.windows(2).all(|pair| pair[1] - pair[0] == surfaces);
-    let complete = ends.last()? + surfaces >= count;
-    (equal && complete && last < surfaces && third > second).then_some(Cylinders { surfaces, last })
+    let is_regular = ends.windows(2).all(|pair| pair[1] - pair[0] == surfaces);
+    let is_complete = ends.last()? + surfaces >= count;
+    (is_regular && is_complete && last < surfaces && third > second)
+        .then_some(Cylinders { surfaces, last })
 }
 
 #[cfg(test)]
@@ -138,15 +139,15 @@ mod tests {
     #[test]
     fn cylinders_end_where_a_step_takes_longer() {
         let times = certain(&[1.0, 2.5, 1.0, 1.0, 2.5, 1.0, 1.0, 2.5]);
-        assert_eq!(longer(&times), cylinders(3, 1));
-        assert_eq!(longer(&certain(&[1.0; 9])), None);
+        assert_eq!(from_longer(&times), cylinders(3, 1));
+        assert_eq!(from_longer(&certain(&[1.0; 9])), None);
         let irregular = certain(&[1.0, 2.5, 1.0, 1.0, 2.5, 2.5, 1.0, 2.5]);
-        assert_eq!(longer(&irregular), None);
+        assert_eq!(from_longer(&irregular), None);
     }
 
     #[test]
     fn cylinders_begin_where_the_time_changes() {
         let times = certain(&[1.0, 1.0, 2.0, 2.0, 2.0, 2.6, 2.6, 2.6, 3.0, 3.0]);
-        assert_eq!(changes(&times), cylinders(3, 2));
+        assert_eq!(from_changes(&times), cylinders(3, 2));
     }
 }

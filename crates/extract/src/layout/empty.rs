@@ -6,19 +6,19 @@
 //!
 //! # Test vector
 //! Pairs of reads ([`crate::mtbrc`]) outward: across each boundary, from the first cylinders after
-//! it to the last ones before it; and within the largest zone over all short distances, as measured
-//! curves are uneven there, and over distances that take about as long. If several numbers of empty
-//! cylinders explain the times, more exact pairs follow.
+//! it to the last ones before it; and within the largest zone over all short distances, because
+//! measured curves are uneven there, and over distances that take about as long. If several numbers
+//! of empty cylinders explain the times, more exact pairs follow.
 //!
 //! # Decision
-//! The number of empty cylinders is the one with which seeks across the boundary take as long as
-//! seeks over equally many cylinders within the zone. If several numbers do, it is 0 if that is
-//! among them, else the one with the smallest error over all distances. Where read completions
+//! The number of empty cylinders is the one for which seeks across the boundary take as long as
+//! seeks over equally many cylinders within the zone. If several numbers fit, it is 0 if that is
+//! one of them, otherwise the one with the smallest error over all distances. If read completions
 //! scatter, angles between zones are less certain, and the number that fits at the most boundaries
 //! wins.
 //!
 //! # Confidence
-//! Exact where one more cylinder takes 0.005 ms longer and completions do not scatter. Otherwise
+//! Exact if one more cylinder takes 0.005 ms longer and completions do not scatter. Otherwise
 //! the numbers with nearly as small an error are reported. More cylinders than the largest zone has
 //! cannot be counted.
 //!
@@ -35,7 +35,7 @@ use super::assemble::MeasuredLayout;
 use super::timing;
 use crate::clock::Access;
 use crate::pairs::Pairs;
-use crate::seek::{self, Way};
+use crate::seek::{self, Movement};
 use crate::threshold::{Threshold, ThresholdEstimate};
 use crate::track::Track;
 use crate::{Disk, Error, Setup};
@@ -44,19 +44,19 @@ use crate::{Disk, Error, Setup};
 pub struct EmptyCylinders {
     /// The number of empty cylinders before each zone except the first.
     pub cylinders: Vec<u32>,
-    /// Assumptions about what seek times leave open, a sentence each.
+    /// Assumptions about what seek times leave open, each a full sentence.
     pub assumed: Vec<String>,
 }
 
 impl EmptyCylinders {
-    /// Inserts them into a layout that was found by timing.
+    /// Inserts the empty cylinders into a layout that was found by timing.
     pub(crate) fn apply(self, to: &mut MeasuredLayout) {
         self.insert(&mut to.geometry);
         to.assumed.retain(|sentence| sentence != timing::CLOSED);
         to.assumed.extend(self.assumed);
     }
 
-    /// Inserts them into a layout without empty cylinders.
+    /// Inserts the empty cylinders into a layout that has none.
     pub fn insert(&self, geometry: &mut Geometry) {
         let mut before = 0;
         for (n, zone) in geometry.zones.iter_mut().enumerate() {
@@ -74,9 +74,9 @@ impl EmptyCylinders {
     }
 }
 
-/// Distances between cylinders with blocks across a boundary, each with the target for half an
-/// interval of the seek time, in nanoseconds.
-const ACROSS: [(u32, f64); 7] = [
+/// Distances between cylinders with blocks across a boundary, each with the target half-width of
+/// the interval of the seek time, in nanoseconds.
+const BOUNDARY_DISTANCES: [(u32, f64); 7] = [
     (1, ROUGH),
     (2, ROUGH),
     (3, ROUGH),
@@ -87,21 +87,21 @@ const ACROSS: [(u32, f64); 7] = [
 ];
 const ROUGH: f64 = 6e3;
 const FINE: f64 = 1.5e3;
-const CANDIDATES: usize = 64;
+const MAX_CANDIDATES: usize = 64;
 /// Minimum number of distances across each boundary.
-const CONFIRMED: usize = 2;
+const MIN_DISTANCES: usize = 2;
 /// Uncertainty of the angle between two zones, in standard deviations of scattered completions.
-const DOUBT: f64 = 0.15;
+const ANGLE_UNCERTAINTY: f64 = 0.15;
 /// Difference of sums of squares that rules out a number.
-const CLEARLY: f64 = 4.0;
+const REFUTATION: f64 = 4.0;
 
-/// Counts the empty cylinders between the zones of a layout without any. Only reads.
+/// Counts the empty cylinders between the zones of a layout that has none yet, by reads alone.
 pub fn measure(
     disk: &mut Disk<'_>,
     setup: &Setup<'_>,
     zones: &[Zone],
 ) -> Result<EmptyCylinders, Error> {
-    let ends = zones.iter().map(|zone| occupied(setup.layout, zone));
+    let ends = zones.iter().map(|zone| used_range(setup.layout, zone));
     let zones: Vec<(u32, u32)> = ends.collect();
     let largest = zones.iter().max_by_key(|(first, last)| last - first);
     let pairs = setup.pairs(disk)?;
@@ -109,10 +109,10 @@ pub fn measure(
     let mut seeks = Seeks {
         pairs,
         zone: largest.copied().unwrap_or((0, 0)),
-        within: BTreeMap::new(),
+        zone_times: BTreeMap::new(),
         max: setup.effort.choose([40, 100, 400]),
-        doubt: if scatters {
-            DOUBT * setup.rotation.scatter_ns
+        angle_uncertainty: if scatters {
+            ANGLE_UNCERTAINTY * setup.rotation.scatter_ns
         } else {
             0.0
         },
@@ -163,7 +163,7 @@ fn choose(candidates: &[Candidate], common: Option<u32>) -> u32 {
 }
 
 /// Returns the first and the last cylinder of a zone that hold blocks.
-fn occupied(layout: &Layout, zone: &Zone) -> (u32, u32) {
+fn used_range(layout: &Layout, zone: &Zone) -> (u32, u32) {
     let has_blocks = |cylinder: &u32| Track::first_in_cylinder(layout, *cylinder).is_some();
     let all = zone.first_cylinder..zone.end_cylinder;
     let first = all.clone().find(has_blocks).unwrap_or(zone.first_cylinder);
@@ -175,11 +175,11 @@ struct Seeks<'a, 'd> {
     pairs: Pairs<'a, 'd>,
     /// First and last cylinder of the largest zone.
     zone: (u32, u32),
-    /// Seek times within it, by distance.
-    within: BTreeMap<u32, ThresholdEstimate>,
+    /// Seek times within that zone, by distance.
+    zone_times: BTreeMap<u32, ThresholdEstimate>,
     max: u32,
     /// Uncertainty of the angle between two zones, in nanoseconds.
-    doubt: f64,
+    angle_uncertainty: f64,
 }
 
 impl Seeks<'_, '_> {
@@ -195,12 +195,12 @@ impl Seeks<'_, '_> {
         let kinds = (Access::Read, Access::Read);
         let wanted = (narrow, self.max);
         let search = self.pairs.search(kinds, (1, 1), near, wanted, |pairs, k| {
-            let way = Way {
+            let movement = Movement {
                 outer: cylinders.0 + (u64::from(room) * u64::from(k % 5) / 4) as u32,
                 distance,
                 inward: false,
             };
-            let (from, to) = seek::tracks(pairs, Access::Read, way, cylinders)?;
+            let (from, to) = seek::tracks(pairs, Access::Read, movement, cylinders)?;
             Ok((from, to, 0.0))
         })?;
         Ok(search.found)
@@ -211,15 +211,15 @@ impl Seeks<'_, '_> {
         let is_enough = |known: &&ThresholdEstimate| {
             known.uncertainty <= narrow || known.samples >= u64::from(self.max)
         };
-        if let Some(known) = self.within.get(&distance).filter(is_enough) {
+        if let Some(known) = self.zone_times.get(&distance).filter(is_enough) {
             return Ok(*known);
         }
-        let below = self.within.range(..distance).next_back();
-        let above = self.within.range(distance..).next();
+        let below = self.zone_times.range(..distance).next_back();
+        let above = self.zone_times.range(distance..).next();
         let near = below.or(above).map(|(_, found)| found.median);
         let start = near.map_or_else(Threshold::default, |near| Threshold::near(near, 1e5));
         let found = self.time(self.zone, distance, start, narrow)?;
-        self.within.insert(distance, found);
+        self.zone_times.insert(distance, found);
         Ok(found)
     }
 
@@ -230,8 +230,8 @@ impl Seeks<'_, '_> {
         inner: (u32, u32),
     ) -> Result<Vec<Candidate>, Error> {
         let across = inner.0 - outer.1;
-        let mut left: Option<Vec<Candidate>> = None;
-        for (number, (further, narrow)) in ACROSS.into_iter().enumerate() {
+        let mut remaining: Option<Vec<Candidate>> = None;
+        for (number, (further, narrow)) in BOUNDARY_DISTANCES.into_iter().enumerate() {
             let ends = (
                 outer.0.max((outer.1 + 1).saturating_sub(further)),
                 inner.1.min(inner.0 + further - 1),
@@ -242,19 +242,19 @@ impl Seeks<'_, '_> {
             }
             let near = self.time_within(distance.min(self.reach()), ROUGH)?.median;
             let time = self.time(ends, distance, Threshold::near(near, 1e5), narrow)?;
-            let mut candidates = match left {
-                Some(left) => left,
+            let mut candidates = match remaining {
+                Some(remaining) => remaining,
                 None => self.candidates(distance, &time)?,
             };
-            if candidates.len() <= CANDIDATES {
+            if candidates.len() <= MAX_CANDIDATES {
                 self.compare(&mut candidates, distance, &time, narrow)?;
             }
-            if candidates.len() == 1 && number + 1 >= CONFIRMED {
+            if candidates.len() == 1 && number + 1 >= MIN_DISTANCES {
                 return Ok(candidates);
             }
-            left = Some(candidates);
+            remaining = Some(candidates);
         }
-        Ok(left.unwrap_or_default())
+        Ok(remaining.unwrap_or_default())
     }
 
     /// Adds to the errors of candidates and drops those with much larger errors than the best.
@@ -267,25 +267,25 @@ impl Seeks<'_, '_> {
     ) -> Result<(), Error> {
         for one in candidates.iter_mut() {
             // Longer seeks cannot be compared.
-            let within = self.time_within((distance + one.empty).min(self.reach()), narrow)?;
-            let off = (within.median - time.median).abs();
-            let uncertain = within.uncertainty + time.uncertainty + FINE + self.doubt;
-            one.error += (off / uncertain).powi(2);
+            let known = self.time_within((distance + one.empty).min(self.reach()), narrow)?;
+            let difference = (known.median - time.median).abs();
+            let uncertainty = known.uncertainty + time.uncertainty + FINE + self.angle_uncertainty;
+            one.error += (difference / uncertainty).powi(2);
         }
         let errors = candidates.iter().map(|one| one.error);
         let min = errors.fold(f64::INFINITY, f64::min);
-        candidates.retain(|one| one.error < min + CLEARLY);
+        candidates.retain(|one| one.error < min + REFUTATION);
         Ok(())
     }
 
-    /// Returns the numbers with which a seek over this many occupied cylinders may take this time.
+    /// Returns candidates for which a seek over this many occupied cylinders may take this time.
     fn candidates(
         &mut self,
         distance: u32,
         time: &ThresholdEstimate,
     ) -> Result<Vec<Candidate>, Error> {
-        let off = 3.0 * (time.uncertainty + ROUGH + self.doubt);
-        let times = time.median - off..=time.median + off;
+        let margin = 3.0 * (time.uncertainty + ROUGH + self.angle_uncertainty);
+        let times = time.median - margin..=time.median + margin;
         let mut found = Vec::new();
         let distances = short_and_long(self.reach());
         for (short, long) in distances.clone().zip(distances.skip(1)) {
@@ -313,7 +313,7 @@ impl Seeks<'_, '_> {
         let from = self.time_within(short, ROUGH)?.median;
         let to = self.time_within(long, ROUGH)?.median;
         let is_between = from.min(to) <= *times.end() && from.max(to) >= *times.start();
-        if !is_between || found.len() > CANDIDATES {
+        if !is_between || found.len() > MAX_CANDIDATES {
             return Ok(());
         }
         if long - short > 1 {
@@ -338,7 +338,7 @@ struct Candidate {
     error: f64,
 }
 
-/// Distances between which a seek curve is monotonic: all short ones, then each a tenth longer.
+/// Returns distances between which seek curves are monotonic: every short one, then in 10 % steps.
 fn short_and_long(reach: u32) -> impl Iterator<Item = u32> + Clone {
     let next = move |last: &u32| (*last < reach).then(|| (last + (last / 10).max(1)).min(reach));
     std::iter::successors(Some(1), next)
@@ -356,7 +356,7 @@ mod tests {
     /// The number that most boundaries share decides between candidates, but not against all of
     /// them. Without one, 0 is chosen, then the candidate with the smallest error.
     #[test]
-    fn the_most_common_number_decides_where_several_are_left() {
+    fn the_most_common_number_decides_between_candidates() {
         let clear = || candidates(&[(1, 0.1)]);
         let open = || candidates(&[(0, 0.2), (1, 0.3), (9, 0.1)]);
         let other = || candidates(&[(4, 0.5), (7, 0.1)]);

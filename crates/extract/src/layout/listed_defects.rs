@@ -1,12 +1,12 @@
-//! Completes a layout with what reads cannot show, from the defects that a drive has listed: the
-//! order of heads, the index mark, and reallocated blocks.
+//! Completes a layout from the defects that a drive lists. Without them, reads cannot show the
+//! order of heads, the index mark, or reallocated blocks.
 //!
 //! # Reallocated blocks
-//! A listed defect that no block skips had a block, which is now on a spare of its region. The
-//! block that is in line there is read. If it does not end at the angle of the defect, it is on the
-//! first free spare at whose angle it ends. A spare at the same angle on another track would look
-//! the same; blocks on no free spare are counted as lost. This costs one or two reads for each
-//! defect that is not slipped.
+//! A listed defect that is not slipped once held a block, which is now on a spare of its region.
+//! The block that would be in line there is read. If its read does not end at the angle of the
+//! defect, the block is on the first free spare at whose angle the read ends. A spare at the same
+//! angle on another track would look the same; blocks on no free spare are counted as lost. This
+//! costs one or two reads for each defect that is not slipped.
 
 use std::collections::BTreeSet;
 
@@ -15,12 +15,12 @@ use diskarm_core::spec::{Geometry, Sparing, TrackOrder};
 use diskarm_core::units::Lbn;
 
 use super::assemble::MeasuredLayout;
-use super::phases::{Phases, apart};
+use super::phases::{Phases, angle_to};
 use super::zone_map::IN_LINE;
 use crate::defects::{WHOLE_TRACK, sector};
 use crate::{Error, PhysicalAddress};
 
-/// A slipped unit and the listed defect that must be it, as both are alone on their cylinder.
+/// A slipped unit and the listed defect that must be the same: the only ones on their cylinder.
 struct SlipPair {
     unit: Unit,
     listed: PhysicalAddress,
@@ -28,7 +28,7 @@ struct SlipPair {
 
 /// Chooses the order of heads with which most slips coincide with listed defects, and rotates the
 /// layout to the index mark from which these are counted. If several orders fit equally well,
-/// chooses the one with the fewest blocks in line at listed defects; the others are reallocated.
+/// chooses the one with the fewest blocks in line at listed defects.
 pub(super) fn apply(
     found: &mut MeasuredLayout,
     phases: &mut Phases<'_, '_>,
@@ -59,7 +59,7 @@ pub(super) fn apply(
         if orders.len() > 1 {
             found.assume(ASCENDING);
         }
-        found.assume(unplaced(defects));
+        found.assume(unknown_index(defects));
         return Ok(());
     }
     let candidates = best.into_iter();
@@ -75,7 +75,7 @@ pub(super) fn apply(
     let chosen = candidates.swap_remove(0);
     found.geometry = chosen.geometry;
     if !chosen.has_index {
-        found.assume(unplaced(defects));
+        found.assume(unknown_index(defects));
     }
     let Reallocations { lost, in_line, .. } = chosen.reallocated;
     if lost > 0 {
@@ -95,7 +95,7 @@ const ASCENDING: &str =
     "The listed defects do not determine the order of heads: it is assumed to be ascending.";
 
 /// The assumption if no listed sector is found among the slipped ones.
-fn unplaced(defects: &[PhysicalAddress]) -> String {
+fn unknown_index(defects: &[PhysicalAddress]) -> String {
     let mut note =
         "Angles are relative to the first block: no listed defect locates the index mark."
             .to_owned();
@@ -141,12 +141,12 @@ impl Candidate {
     }
 }
 
-/// Returns the orders of heads that differ for this layout.
+/// Returns the orders of heads that this layout can distinguish.
 fn distinct_orders(geometry: &Geometry) -> Vec<TrackOrder> {
     if geometry.surfaces == 1 {
         return vec![TrackOrder::CylinderMajor];
     }
-    // Whether the heads descend in the first two cylinders of each zone.
+    // True for each of the first two cylinders of each zone if its heads descend.
     let descends = |order: TrackOrder| -> Vec<bool> {
         let cylinders = geometry.zones.iter().flat_map(|zone| {
             let first = zone.first_cylinder;
@@ -154,12 +154,12 @@ fn distinct_orders(geometry: &Geometry) -> Vec<TrackOrder> {
                 .take(2)
                 .map(move |at| (at, at - first))
         });
-        let own = |(at, within): (u32, u32)| match order {
+        let is_descending = |(at, index): (u32, u32)| match order {
             TrackOrder::CylinderMajor => false,
-            TrackOrder::SerpentinePerZone => within % 2 == 1,
+            TrackOrder::SerpentinePerZone => index % 2 == 1,
             TrackOrder::Serpentine => at % 2 == 1,
         };
-        cylinders.map(own).collect()
+        cylinders.map(is_descending).collect()
     };
     let mut distinct = vec![TrackOrder::CylinderMajor];
     for order in [TrackOrder::SerpentinePerZone, TrackOrder::Serpentine] {
@@ -178,7 +178,7 @@ fn matched_slips(geometry: &Geometry, defects: &[PhysicalAddress]) -> Vec<SlipPa
     let Ok(layout) = Layout::new(geometry) else {
         return Vec::new();
     };
-    let slips: Vec<Unit> = layout.slipped().collect();
+    let slips: Vec<Unit> = layout.slips().collect();
     let cylinder = |unit: &Unit| layout.address(*unit).cylinder.0;
     let mut listed = defects.to_vec();
     listed.sort_unstable();
@@ -194,7 +194,7 @@ fn matched_slips(geometry: &Geometry, defects: &[PhysicalAddress]) -> Vec<SlipPa
     pairs
 }
 
-/// Returns the rotation of the layout, in revolutions, with which slips begin at listed sectors.
+/// Returns the rotation of the layout, in revolutions, that makes slips begin at listed sectors.
 fn rotation_to_index(geometry: &Geometry, pairs: &[SlipPair]) -> Option<f64> {
     if geometry.sparing == Sparing::TracksPerZone {
         return None;
@@ -213,8 +213,8 @@ fn rotation_to_index(geometry: &Geometry, pairs: &[SlipPair]) -> Option<f64> {
     let turns: Vec<f64> = pairs.iter().filter_map(turn).collect();
     // The first value close to most others, within half a sector of the shortest tracks.
     let near = |turn: f64| {
-        let offs = turns.iter().map(move |other| apart(turn, *other));
-        offs.filter(|off| off.abs() < 1e-3)
+        let deviations = turns.iter().map(move |other| angle_to(turn, *other));
+        deviations.filter(|deviation| deviation.abs() < 1e-3)
     };
     let best = turns
         .iter()
@@ -257,13 +257,13 @@ impl Reallocations {
         defects: &[PhysicalAddress],
     ) -> Result<Self, Error> {
         let mut found = Self::default();
-        let moved = layout.reallocated().map(|(from, _)| from);
-        let mut seen: BTreeSet<Unit> = layout.slipped().chain(moved).collect();
+        let moved = layout.reallocated_units().map(|(from, _)| from);
+        let mut seen: BTreeSet<Unit> = layout.slips().chain(moved).collect();
         for defect in defects {
             let Some(at) = sector(layout, *defect) else {
                 continue;
             };
-            let unit = layout.unit_at(at).expect("a sector is of a unit");
+            let unit = layout.unit_at(at).expect("every sector belongs to a unit");
             let Some(block) = layout.lbn(at).filter(|_| seen.insert(unit)) else {
                 continue;
             };
@@ -271,9 +271,9 @@ impl Reallocations {
                 found.in_line += 1;
                 continue;
             }
-            let mut taken: Vec<Unit> = found.moved.iter().map(|(_, to)| *to).collect();
+            let mut tried: Vec<Unit> = found.moved.iter().map(|(_, to)| *to).collect();
             loop {
-                let Some(spare) = layout.spare(unit, &taken) else {
+                let Some(spare) = layout.spare(unit, &tried) else {
                     found.lost += 1;
                     break;
                 };
@@ -281,7 +281,7 @@ impl Reallocations {
                     found.moved.push((unit, spare));
                     break;
                 }
-                taken.push(spare);
+                tried.push(spare);
             }
         }
         Ok(found)
@@ -290,14 +290,14 @@ impl Reallocations {
     fn insert(&self, geometry: &mut Geometry) {
         for (from, to) in &self.moved {
             let spare = match geometry.sparing {
-                // Spares count from the front of the disk.
+                // Spares are counted from the front of the disk.
                 Sparing::SectorsPerDisk => {
-                    let places = geometry.zones[..to.zone].iter().map(|zone| {
+                    let sectors_before = geometry.zones[..to.zone].iter().map(|zone| {
                         let cylinders = u64::from(zone.end_cylinder - zone.first_cylinder);
                         let tracks = cylinders * u64::from(geometry.surfaces);
                         tracks * u64::from(zone.sectors_per_track)
                     });
-                    places.sum::<u64>() + to.number
+                    sectors_before.sum::<u64>() + to.number
                 }
                 _ => to.number,
             };
@@ -308,7 +308,7 @@ impl Reallocations {
     }
 }
 
-/// Returns true if a block ends at the end of this sector.
+/// Returns true if reads of a block end at the end of this sector.
 fn is_at(
     phases: &mut Phases<'_, '_>,
     layout: &Layout,

@@ -6,7 +6,7 @@
 //! Within cylinders blocks follow one another as in [`super::timing`].
 //!
 //! # Test vector
-//! MODE SELECT of each active notch; its boundaries as cylinders and as blocks, and its tracks in
+//! MODE SELECT to activate each notch; its boundaries in cylinders and in blocks, and its tracks in
 //! the format device page. READ CAPACITY with PMI for each cylinder. The rest is derived from read
 //! completion times: the angle at which each zone begins, skews in fractions of sectors, and where
 //! in a cylinder blocks are missing. Listed defects (READ DEFECT DATA) determine the order of
@@ -15,8 +15,8 @@
 //! # Decision
 //! Reported values are checked for consistency and against reads. Zone boundaries must be cylinder
 //! boundaries, and all blocks of a zone must be on tracks like its first ones; otherwise no layout
-//! is derived from them. Sectors per track, heads and skews are measured; where pages report other
-//! values, these are nominal, which is noted.
+//! is derived from them. Sectors per track, heads and skews are measured; if pages report other
+//! values, these are nominal, and a note says so.
 //!
 //! # Confidence
 //! Every block is on the cylinder that READ CAPACITY reports and at the angle that reads show.
@@ -25,7 +25,7 @@
 //!
 //! # Cost
 //! Four commands per notch and one per cylinder without media access; fewer reads than in
-//! [`super::timing`], as fewer explanations are possible.
+//! [`super::timing`], because fewer explanations are possible.
 
 use diskarm_core::units::Lbn;
 use diskarm_wire::mode::{FormatDevice, Geometry, Notch};
@@ -56,7 +56,7 @@ pub fn measure(
         timed: TimingLocator::new(disk, period_ns, seed)?,
         ends: Vec::new(),
     };
-    let mut doubts = Vec::new();
+    let mut notes = Vec::new();
     let mut sectors = Vec::new();
     let mut surfaces = 1;
     for zone in &zones {
@@ -67,25 +67,25 @@ pub fn measure(
             }
         };
         if found != u64::from(zone.reported.sectors) {
-            doubts.push(format!(
+            notes.push(format!(
                 "The format device page reports {} sectors per track from block {} on; reads show \
                  {found}.",
                 zone.reported.sectors, zone.first
             ));
         }
-        let largest = zone.sizes().max().expect("a notch has cylinders");
+        let largest = zone.sizes().max().expect("every notch has cylinders");
         surfaces = surfaces.max(largest.div_ceil(found) as u32);
         sectors.push(found);
     }
     let mut maps = Vec::new();
-    let mut unsure = Vec::new();
+    let mut unknowns = Vec::new();
     for (n, (zone, sectors)) in zones.iter().zip(sectors).enumerate() {
         let mut map = locator.zone(zone, sectors, surfaces)?;
         let is_last = n + 1 == zones.len() && n > 0;
-        let (front, is_sure) = empty_in_front(zone, &map, defects, is_last);
-        if !is_sure {
+        let (front, is_certain) = empty_in_front(zone, &map, defects, is_last);
+        if !is_certain {
             let (first, last) = zone.reported.cylinders;
-            unsure.push(format!(
+            unknowns.push(format!(
                 "Some of cylinders {first} to {last} hold no blocks; it is not known which."
             ));
         }
@@ -94,18 +94,18 @@ pub fn measure(
     }
     let mut found = assemble::geometry(&maps, capacity, sector_bytes)?;
     if let Some(reported) = heads.filter(|heads| *heads != surfaces) {
-        doubts.push(format!(
+        notes.push(format!(
             "The geometry page reports {reported} heads; cylinders hold {surfaces} tracks."
         ));
     }
-    found.assumed.extend(doubts.into_iter().chain(unsure));
+    found.assumed.extend(notes.into_iter().chain(unknowns));
     listed_defects::apply(&mut found, &mut locator.timed.phases, defects)?;
     Ok(found)
 }
 
 /// Returns the number of empty cylinders before a zone's first block, and whether it is certain.
-/// With that number most slips are on cylinders for which defects are listed. If no defects decide,
-/// it is all cylinders that are not spare tracks, but 0 in the last zone.
+/// That number puts the most slips on cylinders with listed defects. If defects do not decide, it
+/// includes all empty cylinders except spare tracks, or is 0 in the last zone.
 fn empty_in_front(
     zone: &NotchZone<'_>,
     map: &ZoneMap,
@@ -117,22 +117,22 @@ fn empty_in_front(
         return (0, true);
     }
     let tracks = &map.tracks;
-    let few = |gap: &&Gap| gap.start > 0 && length(gap) < tracks.sectors;
-    let on = |gap: &Gap| tracks.first_cylinder + (gap.start / tracks.cylinder()) as u32;
+    let is_short = |gap: &&Gap| gap.start > 0 && length(gap) < tracks.sectors;
+    let cylinder = |gap: &Gap| tracks.first_cylinder + (gap.start / tracks.cylinder()) as u32;
     let listed = |cylinder: u32| defects.iter().any(|defect| defect.cylinder == cylinder);
-    let slips: Vec<u32> = map.gaps.iter().filter(few).map(on).collect();
+    let slips: Vec<u32> = map.gaps.iter().filter(is_short).map(cylinder).collect();
     let hits = |front: u32| slips.iter().filter(|at| listed(*at + front)).count();
     let max = (0..=empty).map(hits).max().unwrap_or(0);
     let mut best = (0..=empty).filter(|front| hits(*front) == max);
     if let (1.., Some(front), None) = (max, best.next(), best.next()) {
         return (front, true);
     }
-    let whole = |gap: &&Gap| gap.start > 0 && length(gap).is_multiple_of(tracks.sectors);
-    let slipped: u64 = map.gaps.iter().filter(whole).map(length).sum();
+    let is_whole = |gap: &&Gap| gap.start > 0 && length(gap).is_multiple_of(tracks.sectors);
+    let slipped: u64 = map.gaps.iter().filter(is_whole).map(length).sum();
     let spares = (zone.reported.spare_tracks).saturating_sub(slipped / tracks.sectors);
     let spare_cylinders = (spares / u64::from(tracks.surfaces)) as u32;
-    let behind = if is_last { empty } else { spare_cylinders };
-    (empty.saturating_sub(behind), false)
+    let after = if is_last { empty } else { spare_cylinders };
+    (empty.saturating_sub(after), false)
 }
 
 struct NotchLocator<'d, 't> {
@@ -158,12 +158,12 @@ impl NotchLocator<'_, '_> {
         let room = tracks.cylinder().saturating_sub(self.ends[0] - first);
         let mut positions = self.positions(&tracks, first, 0)?;
         positions.retain(|position| *position <= room);
-        // Most likely all that its cylinder lacks is in front of it, or it begins a track.
-        let whole = |position: &&u64| position.is_multiple_of(sectors);
+        // Most likely all missing sectors of its cylinder are in front of it, or it begins a track.
+        let begins_track = |position: &&u64| position.is_multiple_of(sectors);
         let position = positions
             .iter()
             .find(|position| **position == room)
-            .or_else(|| positions.iter().find(whole))
+            .or_else(|| positions.iter().find(begins_track))
             .or(positions.first())
             .copied()
             .ok_or_else(|| misplaced(first))?;
@@ -234,12 +234,12 @@ impl BlockLocator for NotchLocator<'_, '_> {
     }
 }
 
-fn nominal(reason: String) -> Error {
+fn bad_pages(reason: String) -> Error {
     Error::Undecided(format!("the drive's mode pages are wrong: {reason}"))
 }
 
 fn misplaced(block: u64) -> Error {
-    nominal(format!("block {block} is not on the tracks of its notch"))
+    bad_pages(format!("block {block} is not on the tracks of its notch"))
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -251,15 +251,15 @@ struct ReportedZone {
     pub spare_tracks: u64,
 }
 
-/// Above any drive's number of notches.
-const NOTCHES_MAX: u16 = 5_000;
+/// More notches than any drive has.
+const MAX_NOTCHES: u16 = 5_000;
 
 /// Returns all notches in the order of their blocks.
 fn notches(disk: &mut Disk<'_>) -> Result<Vec<ReportedZone>, Error> {
     let before = notch(disk)?;
     let count = before.maximum;
-    if count == 0 || count > NOTCHES_MAX {
-        return Err(nominal(format!("the notch page reports {count} notches")));
+    if count == 0 || count > MAX_NOTCHES {
+        return Err(bad_pages(format!("the notch page reports {count} notches")));
     }
     let read: Result<Vec<_>, _> = (1..=count).map(|active| read_notch(disk, active)).collect();
     // Restore the active notch even if reading failed.
@@ -271,21 +271,21 @@ fn notches(disk: &mut Disk<'_>) -> Result<Vec<ReportedZone>, Error> {
 
 fn notch(disk: &mut Disk<'_>) -> Result<Notch, Error> {
     let page = disk.mode_page(Notch::CODE)?;
-    Notch::parse(&page).map_err(|_| short("notch"))
+    Notch::parse(&page).map_err(|_| truncated("notch"))
 }
 
-fn short(page: &str) -> Error {
-    nominal(format!("the {page} page is truncated"))
+fn truncated(page: &str) -> Error {
+    bad_pages(format!("the {page} page is truncated"))
 }
 
-/// Makes a notch active and returns its page. Only changed fields may be sent (SPC-4).
+/// Makes a notch active and returns its page. All other fields are sent as read (SPC-4).
 fn activate(disk: &mut Disk<'_>, active: u16, logical: bool) -> Result<Notch, Error> {
     let mut wanted = notch(disk)?;
     (wanted.active, wanted.logical) = (active, logical);
     disk.select_mode_page(Notch::CODE, &wanted.emit())?;
     let page = notch(disk)?;
     if (page.active, page.logical) != (active, logical) {
-        return Err(nominal(format!("notch {active} cannot be made active")));
+        return Err(bad_pages(format!("notch {active} cannot be made active")));
     }
     Ok(page)
 }
@@ -295,7 +295,7 @@ fn read_notch(disk: &mut Disk<'_>, active: u16) -> Result<ReportedZone, Error> {
     let cylinders = activate(disk, active, false)?;
     let (first, last) = (blocks.starting_boundary, blocks.ending_boundary);
     let page = disk.mode_page(FormatDevice::CODE)?;
-    let format = FormatDevice::parse(&page).map_err(|_| short("format device"))?;
+    let format = FormatDevice::parse(&page).map_err(|_| truncated("format device"))?;
     let all_ones = first == u32::MAX || last == u32::MAX;
     Ok(ReportedZone {
         blocks: (!all_ones).then_some((first.into(), last.into())),
@@ -322,7 +322,7 @@ fn cylinder_ends(disk: &mut Disk<'_>) -> Result<Vec<u64>, Error> {
     while at < capacity {
         let (last, _) = disk.capacity(Some(Lbn(at)))?;
         if last < at || last >= capacity {
-            return Err(nominal(format!(
+            return Err(bad_pages(format!(
                 "the cylinder of block {at} ends with block {last}"
             )));
         }
@@ -361,43 +361,43 @@ impl NotchZone<'_> {
 
 fn notch_zones<'a>(notches: &[ReportedZone], ends: &'a [u64]) -> Result<Vec<NotchZone<'a>>, Error> {
     let mut zones: Vec<NotchZone<'a>> = Vec::new();
-    let (mut next, mut cylinder, mut rest) = (0, 0, ends);
+    let (mut next, mut cylinder, mut remaining) = (0, 0, ends);
     for reported in notches {
         let (first, last) = reported.cylinders;
         if first < cylinder || last < first {
-            return Err(nominal(format!(
+            return Err(bad_pages(format!(
                 "a notch has cylinders {first} to {last}, after {cylinder} cylinders"
             )));
         }
         let all = (last - first) as usize + 1;
         let count = match reported.blocks {
-            Some((_, last)) => rest.partition_point(|end| *end <= last + 1),
-            None => all.min(rest.len()),
+            Some((_, last)) => remaining.partition_point(|end| *end <= last + 1),
+            None => all.min(remaining.len()),
         };
-        let (own, others) = rest.split_at(count);
-        let blocks = own.last().map(|end| (next, end - 1));
-        let shown = |blocks: Option<(u64, u64)>, otherwise: &str| match blocks {
+        let (zone_ends, others) = remaining.split_at(count);
+        let blocks = zone_ends.last().map(|end| (next, end - 1));
+        let describe = |blocks: Option<(u64, u64)>, otherwise: &str| match blocks {
             Some((first, last)) => format!("blocks {first} to {last}"),
             None => format!("{otherwise} blocks"),
         };
         if blocks.is_none() || reported.blocks.is_some() && reported.blocks != blocks || count > all
         {
-            return Err(nominal(format!(
+            return Err(bad_pages(format!(
                 "a notch has {} and cylinders {first} to {last}, READ CAPACITY has {} on {count} \
                  cylinders",
-                shown(reported.blocks, "unknown"),
-                shown(blocks, "no")
+                describe(reported.blocks, "unknown"),
+                describe(blocks, "no")
             )));
         }
         zones.push(NotchZone {
             reported: *reported,
             first: next,
-            ends: own,
+            ends: zone_ends,
         });
-        (next, cylinder, rest) = (own[count - 1], last + 1, others);
+        (next, cylinder, remaining) = (zone_ends[count - 1], last + 1, others);
     }
-    if !rest.is_empty() {
-        return Err(nominal(format!("no notch holds block {next}")));
+    if !remaining.is_empty() {
+        return Err(bad_pages(format!("no notch holds block {next}")));
     }
     Ok(zones)
 }

@@ -11,7 +11,7 @@ use rand_pcg::Pcg64Mcg;
 use crate::rotation::{Rereads, Rotation};
 use crate::{Disk, Error};
 
-/// Accuracy needed of the period, in nanoseconds: scattered marks are compared over minutes.
+/// Required accuracy of the period, in nanoseconds: scattered marks are compared over minutes.
 const PERIOD_UNCERTAINTY_NS: f64 = 10.0;
 const PERIOD_UNCERTAINTY_NS_IF_SCATTERED: f64 = 1.0;
 /// Standard deviation above which completions count as scattered, in nanoseconds.
@@ -27,10 +27,10 @@ pub(super) struct Phases<'d, 't> {
 }
 
 /// Log odds (natural) needed to accept that a block is at its expected angle rather than a sector
-/// off, and to reject it: more, as few blocks are elsewhere, and those are checked again.
+/// off, and to reject it. More are needed to reject: few blocks are elsewhere, and are rechecked.
 const LOG_ODDS: (f64, f64) = (10.5, 12.0);
 
-/// Maximum number of reads per check where every check of a layout must distinguish sectors.
+/// Maximum number of reads per check if every check of a layout must distinguish sectors.
 const READS_PER_CHECK_MAX: f64 = 60.0;
 
 struct Clock {
@@ -82,7 +82,7 @@ impl Clock {
             let late = mark.1 - times - self.period_ns * (mark.0 - turns);
             (mark.0 - turns) * late
         });
-        // The given period counts as much as it is certain, against marks that scatter.
+        // The given period is weighted by its certainty, relative to the scatter of the marks.
         let scatters = self.noise_ns.is_finite() && self.noise_ns > SCATTERS_NS;
         let uncertainty = if scatters {
             PERIOD_UNCERTAINTY_NS_IF_SCATTERED
@@ -98,7 +98,7 @@ impl Clock {
     fn scatter(&self) -> f64 {
         let off = |(turn, ns): &(f64, f64)| (ns - self.fit.0) / self.fit.1 - turn;
         let square: f64 = self.marks.iter().map(|mark| off(mark).powi(2)).sum();
-        // The fit takes two degrees of freedom.
+        // The fit uses two degrees of freedom.
         (square / (self.marks.len() as f64 - 2.0)).sqrt()
     }
 }
@@ -106,11 +106,11 @@ impl Clock {
 impl<'d, 't> Phases<'d, 't> {
     /// Interval between reads of the reference block, in seconds.
     const MARK_EVERY_S: f64 = 2.0;
-    /// Reads of it at each interval if completions scatter.
+    /// Number of reads of the reference block at each interval if completions scatter.
     const MARKS_EACH: u32 = 8;
     /// More reads than a layout needs.
     const READS_ALL: u64 = 500_000;
-    /// More reads of one block than any noise needs.
+    /// More reads of one block than any noise requires.
     const READS_MAX: u32 = 4_000;
     /// The block whose angle is the origin of all angles.
     const REFERENCE: Lbn = Lbn(0);
@@ -183,8 +183,8 @@ impl<'d, 't> Phases<'d, 't> {
         Ok(self.clock.scatter())
     }
 
-    /// Three standard deviations of the mean of this many reads of a block, in revolutions.
-    pub fn within(&self, reads: u32) -> f64 {
+    /// Returns three standard deviations of the mean of this many reads of a block, in revolutions.
+    pub fn uncertainty(&self, reads: u32) -> f64 {
         3.0 * self.noise / f64::from(reads).sqrt()
     }
 
@@ -233,7 +233,7 @@ impl<'d, 't> Phases<'d, 't> {
         let first = read(self)?;
         let mut sum = 0.0;
         for _ in 1..reads {
-            sum += apart(first, read(self)?);
+            sum += angle_to(first, read(self)?);
         }
         Ok(first + sum / f64::from(reads))
     }
@@ -248,10 +248,10 @@ impl<'d, 't> Phases<'d, 't> {
         // Later reads are relative to the first, so that an offset of half a revolution does not
         // change its sign.
         let first = self.read_angle(at)?;
-        let off = apart(angle, first);
+        let off = angle_to(angle, first);
         let mut sum = off;
         for n in 1..=Self::READS_MAX {
-            let (mean, bound) = (sum / f64::from(n), self.within(n));
+            let (mean, bound) = (sum / f64::from(n), self.uncertainty(n));
             // A single late read may have waited for something other than the platter.
             if mean.abs() + bound < tolerance {
                 return Ok(true);
@@ -259,7 +259,7 @@ impl<'d, 't> Phases<'d, 't> {
             if mean.abs() - bound > tolerance && n > 1 {
                 return Ok(false);
             }
-            sum += off + apart(first, self.read_angle(at)?);
+            sum += off + angle_to(first, self.read_angle(at)?);
         }
         Ok((sum / f64::from(Self::READS_MAX)).abs() < tolerance)
     }
@@ -267,10 +267,10 @@ impl<'d, 't> Phases<'d, 't> {
     /// Returns true if one read determines an angle to within `tolerance` revolutions (twelve
     /// standard deviations: thousands of reads must be right, and skews are sums of them).
     pub fn resolves(&self, tolerance: f64) -> bool {
-        4.0 * self.within(1) < tolerance
+        4.0 * self.uncertainty(1) < tolerance
     }
 
-    /// The usual number of reads that distinguish a block's position from the next sector.
+    /// Returns the usual number of reads that distinguish a block's position from the next sector.
     pub fn reads_per_check(&self, sectors: u64) -> f64 {
         2.0 * LOG_ODDS.1 * (self.noise * sectors as f64).powi(2)
     }
@@ -283,14 +283,14 @@ impl<'d, 't> Phases<'d, 't> {
     /// Returns the angle between two blocks, in -1/2 to 1/2 revolutions, by alternating reads.
     pub fn between(&mut self, from: u64, to: u64, reads: u32) -> Result<f64, Error> {
         let mean = self.mean_of(reads, |phases| {
-            Ok(apart(phases.read_angle(from)?, phases.read_angle(to)?))
+            Ok(angle_to(phases.read_angle(from)?, phases.read_angle(to)?))
         })?;
-        Ok(apart(0.0, mean))
+        Ok(angle_to(0.0, mean))
     }
 
     /// Returns true if a block ends at this angle rather than `away` revolutions or more from it.
     pub fn is_likelier_at(&mut self, at: u64, angle: f64, away: f64) -> Result<bool, Error> {
-        let off = |phases: &mut Self| Ok(apart(angle, phases.read_angle(at)?));
+        let off = |phases: &mut Self| Ok(angle_to(angle, phases.read_angle(at)?));
         self.is_likelier_zero(off, self.noise.powi(2), away)
     }
 
@@ -304,7 +304,7 @@ impl<'d, 't> Phases<'d, 't> {
     ) -> Result<bool, Error> {
         let off = |phases: &mut Self| {
             let from = phases.read_angle(from)?;
-            Ok(apart(from + angle, phases.read_angle(to)?))
+            Ok(angle_to(from + angle, phases.read_angle(to)?))
         };
         self.is_likelier_zero(off, 2.0 * self.noise.powi(2), away)
     }
@@ -330,21 +330,21 @@ impl<'d, 't> Phases<'d, 't> {
             if odds > LOG_ODDS.0 || odds < -LOG_ODDS.1 && n > 1.0 || n >= max {
                 return Ok(odds > 0.0);
             }
-            sum += first + apart(first, read_angle(self)?);
+            sum += first + angle_to(first, read_angle(self)?);
             n += 1.0;
         }
     }
 }
 
 /// Returns the angle from one angle to another, in -1/2 to 1/2 revolutions.
-pub(super) fn apart(from: f64, to: f64) -> f64 {
+pub(super) fn angle_to(from: f64, to: f64) -> f64 {
     let off = to - from;
     off - off.round()
 }
 
-/// Reads of a block that determine whether it is on the track.
+/// Number of reads of a block that determine whether it is on the track.
 const ROUGH_READS: u32 = 36;
-/// Tracks to try: one may have slipped sectors or end soon.
+/// Number of tracks to try: one may have slipped sectors or end soon.
 const TRACKS: u32 = 6;
 /// Target standard deviation of the number of sectors.
 const SECTORS_DEVIATION: f64 = 0.11;
@@ -359,12 +359,12 @@ pub(super) enum SectorsPerTrack {
 }
 
 impl Phases<'_, '_> {
-    /// Measures the sectors per track where single reads scatter by more than a sector, on the
+    /// Measures the sectors per track if single reads scatter by more than a sector, on the
     /// track that holds block `first` or one soon after it.
     ///
-    /// The angle between two blocks divided by their distance is the angle of a sector, and the
-    /// farther apart they are, the more accurate it is. So the distance grows for as long as the
-    /// angle grows in proportion.
+    /// The angle between two blocks divided by their distance is the angle of a sector, which is
+    /// more accurate the longer the distance. The distance is increased for as long as the angle
+    /// grows in proportion.
     pub fn sectors_per_track(&mut self, first: u64) -> Result<SectorsPerTrack, Error> {
         let mut from = first;
         for _ in 0..TRACKS {
@@ -375,7 +375,7 @@ impl Phases<'_, '_> {
             if let Some(sectors) = aligned.sectors(self)? {
                 return Ok(sectors);
             }
-            from += aligned.next_try;
+            from += aligned.next_attempt;
         }
         Err(Error::Undecided(format!(
             "read completion times scatter by {:.3} ms, and no track from block {first} on has a \
@@ -392,8 +392,8 @@ struct AlignedBlocks {
     length: u64,
     /// Angle from block to block, in revolutions.
     step: f64,
-    /// Distance at which the next try may start.
-    next_try: u64,
+    /// Distance at which the next attempt may start.
+    next_attempt: u64,
 }
 
 impl AlignedBlocks {
@@ -404,19 +404,19 @@ impl AlignedBlocks {
             from,
             length: 0,
             step: 0.0,
-            next_try: 4,
+            next_attempt: 4,
         };
         // A skew is longer than the uncertainty of an angle that is extrapolated twice.
-        let max_off = 5.0 * phases.within(ROUGH_READS);
+        let max_deviation = 5.0 * phases.uncertainty(ROUGH_READS);
         for length in (2..40).flat_map(|power| [1u64 << power, 3u64 << (power - 1)]) {
-            aligned.next_try = length;
+            aligned.next_attempt = length;
             if length > room || aligned.step * length as f64 > 0.98 {
                 break;
             }
             let end = phases.mean(from + length, ROUGH_READS)?;
             let expected = aligned.step * length as f64;
-            let off = apart(start + expected, end);
-            if aligned.length > 0 && off.abs() > max_off {
+            let off = angle_to(start + expected, end);
+            if aligned.length > 0 && off.abs() > max_deviation {
                 break;
             }
             let turned = if aligned.length == 0 {
@@ -452,10 +452,10 @@ impl AlignedBlocks {
             *angle = phases.mean(self.from + at, reads.ceil() as u32)?;
         }
         let expected = self.step * length;
-        let turned = expected + apart(angles[0] + expected, angles[2]);
+        let turned = expected + angle_to(angles[0] + expected, angles[2]);
         let step = turned / length;
-        let bent = apart(angles[0] + step * middle as f64, angles[1]);
+        let bend = angle_to(angles[0] + step * middle as f64, angles[1]);
         let sectors = SectorsPerTrack::Exactly((1.0 / step).round() as u64);
-        Ok((bent.abs() < 0.3 * step).then_some(sectors))
+        Ok((bend.abs() < 0.3 * step).then_some(sectors))
     }
 }

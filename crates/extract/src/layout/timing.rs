@@ -10,9 +10,9 @@
 //! One-block reads with force unit access (worthington96 section 5.2: 20 random ones first, and
 //! never two that the buffer could answer). The first tracks of a zone are followed block by block
 //! with growing steps and bisections until the jumps repeat with the period of the surfaces. Then
-//! the last blocks of tracks ever farther ahead are read, with bisections where the angle differs
-//! from the prediction. A reference block is read every two seconds so that errors of the rotation
-//! period do not accumulate.
+//! the last blocks of tracks farther and farther ahead are read, with bisections where angles
+//! differ from the prediction. A reference block is read every two seconds so that errors of the
+//! rotation period do not accumulate.
 //!
 //! # Decision
 //! A block is in line if its angle is within a quarter of a sector of the prediction. Noise is
@@ -29,11 +29,11 @@
 //! # Confidence
 //! Every track boundary, every zone, and every slip that moves a checked block is exact. Where
 //! checks only distinguish tracks, it is not known which sectors of a track are slipped, and a zone
-//! that is nearly in line with the previous one may begin a track off. Angles are relative to the
-//! first block. Not observable: empty cylinders before the first zone, the numbers of heads, and
-//! the direction in which heads follow one another. Zones are adjacent here; seeks show how many
-//! empty cylinders are between them ([`super::empty`]). Where skews do not show which tracks form a
-//! cylinder, for example because they are equal, head switch and seek times do (`cylinders`).
+//! that is nearly in line with the previous one may begin one track too early or too late. Angles
+//! are relative to the first block. Empty cylinders before the first zone, the numbers of heads,
+//! and their order cannot be observed. Zones are adjacent here; seeks show how many empty cylinders
+//! are between them ([`super::empty`]). If skews do not show which tracks form a cylinder, for
+//! example because they are equal, head switch and seek times do (`cylinders`).
 //!
 //! # Cost
 //! One command per check, about one revolution each; 50 to 150 checks per zone, one per region of
@@ -41,7 +41,7 @@
 //! scatter by more than a fiftieth of a sector, about 22 times the square of their standard
 //! deviation in sectors. A check that only distinguishes tracks takes about three reads, and the
 //! first tracks of a zone about 2,000, half of them for skews. If a check that distinguishes
-//! sectors would take more than 2,000 reads, skews would take too many.
+//! sectors would take more than 2,000 reads, no layout is derived: skews would take too many reads.
 
 use diskarm_core::geometry::Layout;
 use diskarm_core::spec::Sparing;
@@ -103,7 +103,7 @@ const SPARELESS: &str = "Tracks are assumed to have no spare sectors of their ow
      times scatter too much to show them.";
 
 const EQUIDISTANT: &str =
-    "Tracks are all equally far apart: each is assumed to be a cylinder of its own.";
+    "Tracks are all equally far apart: each is assumed to be a separate cylinder.";
 
 pub(crate) const CLOSED: &str =
     "Zones are assumed to be adjacent, without empty cylinders between them.";
@@ -111,16 +111,16 @@ pub(crate) const CLOSED: &str =
 pub(crate) const ASCENDING: &str = "Heads are assumed to be used in ascending order in every \
      cylinder: read completion times do not show the order.";
 
-/// The assumption if checks distinguish tracks only.
+/// The assumption if checks only distinguish tracks.
 pub(crate) const UNPLACED: &str = "It is not known which sectors are slipped: one or two of a \
-     track are placed at its end, and skews are assumed to be whole sectors, as read completion \
-     times scatter too much.";
+     track are placed at its end, and skews are assumed to be whole sectors, because read \
+     completion times scatter too much.";
 
 pub(super) struct TimingLocator<'d, 't> {
     pub phases: Phases<'d, 't>,
-    /// Sectors per track that hold no block, once known, for checks that only distinguish tracks.
+    /// Sectors per track without blocks, once known, for checks that only distinguish tracks.
     spare: Option<u64>,
-    /// True if this is assumed to be zero.
+    /// True if `spare` is assumed to be zero.
     assumes_no_spares: bool,
 }
 
@@ -129,7 +129,7 @@ impl BlockLocator for TimingLocator<'_, '_> {
     const KNOWS_END: bool = false;
 
     fn is_costly(&self, tracks: &Tracks) -> bool {
-        self.uncertain(tracks.sectors) > 0.0
+        self.start_deviation(tracks.sectors) > 0.0
     }
 
     fn resolves_sectors(&self, tracks: &Tracks) -> bool {
@@ -173,10 +173,10 @@ impl BlockLocator for TimingLocator<'_, '_> {
             return self.track_starts(tracks, at, min);
         }
         let angle = self.start(at, tracks.sectors)?;
-        let near = self.near(tracks.sectors);
+        let slack = self.slack(tracks.sectors);
         let first = min / tracks.sectors;
         let ahead = 2 * u64::from(tracks.surfaces) + 2;
-        Ok(tracks.aligned_positions(first..first + ahead, angle, near, min))
+        Ok(tracks.aligned_positions(first..first + ahead, angle, slack, min))
     }
 }
 
@@ -190,7 +190,7 @@ impl<'d, 't> TimingLocator<'d, 't> {
         })
     }
 
-    /// Number of mostly empty tracks that shows that no zone begins here.
+    /// Number of mostly empty tracks from which it is clear that no zone begins here.
     const SHORT: usize = 6;
     /// Number of tracks within which the jumps between tracks must repeat.
     const SEED_TRACKS_MAX: usize = 130;
@@ -215,7 +215,7 @@ impl<'d, 't> TimingLocator<'d, 't> {
     }
 
     /// Maps the zone that begins with block `next`, or with the cylinder in which the last zone
-    /// appears to end: the first tracks of both may have much in common.
+    /// appears to end: the first tracks of the next zone may look like tracks of the last one.
     fn next_zone(&mut self, next: u64, zones: &mut [ZoneMap]) -> Result<ZoneMap, Error> {
         let Some(last) = zones.last_mut() else {
             return self.zone(next, None);
@@ -232,10 +232,10 @@ impl<'d, 't> TimingLocator<'d, 't> {
         if is_whole || begin == 0 {
             return self.zone(next, Some(last));
         }
-        let is_sure = |zone: &ZoneMap| zone.next() > next + 4 * cylinder;
+        let is_certain = |zone: &ZoneMap| zone.next() > next + 4 * cylinder;
         if self.is_costly(&last.tracks) {
             let late = self.zone(next, Some(last))?;
-            if late.gaps.first().is_none_or(|gap| gap.start > 0) && is_sure(&late) {
+            if late.gaps.first().is_none_or(|gap| gap.start > 0) && is_certain(&late) {
                 return Ok(late);
             }
         }
@@ -244,7 +244,7 @@ impl<'d, 't> TimingLocator<'d, 't> {
         let Some(early) = self.zone_if_any(shortened.next(), Some(&shortened))? else {
             return self.zone(next, Some(last));
         };
-        if !is_sure(&early) {
+        if !is_certain(&early) {
             let late = self.zone(next, Some(last))?;
             if late.next() >= early.next() {
                 return Ok(late);
@@ -276,19 +276,19 @@ impl<'d, 't> TimingLocator<'d, 't> {
             at += run.blocks;
             runs.push(run);
             let short = runs.iter().filter(|run| 2 * run.blocks < sectors).count();
-            let is_costly = self.uncertain(sectors) > 0.0;
+            let is_costly = self.start_deviation(sectors) > 0.0;
             if before.is_some() && is_costly && short > Self::SHORT {
                 return Ok(None);
             }
             surfaces = if let Some(known) = known {
-                // One end of a cylinder is enough where checks are costly.
+                // One end of a cylinder is enough if checks are costly.
                 let enough = if is_costly { known + 2 } else { 2 * known + 1 };
                 (runs.len() > enough).then_some(known)
             } else {
                 let jumps = zone_map::jumps(&runs, sectors);
                 // The first block may be in the middle of a track.
-                let rest = jumps.get(1..).unwrap_or_default();
-                zone_map::period(&jumps).or_else(|| zone_map::period(rest))
+                let later = jumps.get(1..).unwrap_or_default();
+                zone_map::period(&jumps).or_else(|| zone_map::period(later))
             };
             if surfaces.is_some() {
                 break;
@@ -327,14 +327,14 @@ impl<'d, 't> TimingLocator<'d, 't> {
         if is_only && likely.tracks.surfaces > 1 {
             return Ok(likely);
         }
-        let few: &[usize] = match likely.tracks.surfaces {
+        let counts: &[usize] = match likely.tracks.surfaces {
             1 => &[26, Self::SEED_TRACKS_MAX / 2],
             2 => &[10],
             surfaces => &[4 * surfaces as usize],
         };
-        for &few in few {
-            let few = &runs[..few.min(runs.len())];
-            if let Some(found) = self.measure_cylinders(few, &likely)? {
+        for &count in counts {
+            let first_runs = &runs[..count.min(runs.len())];
+            if let Some(found) = self.measure_cylinders(first_runs, &likely)? {
                 let (sectors, surfaces) = (likely.tracks.sectors, found.surfaces as u32);
                 return Ok(Pattern::new(runs, sectors, surfaces, 0, found.last));
             }
@@ -355,7 +355,7 @@ impl<'d, 't> TimingLocator<'d, 't> {
         let Ok(found) = assemble::geometry(&[map], end, bytes) else {
             return Ok(None);
         };
-        let layout = Layout::new(&found.geometry).expect("assembled ones are consistent");
+        let layout = Layout::new(&found.geometry).expect("an assembled geometry is consistent");
         let firsts = runs.iter().scan(0, |next, run| {
             let at = *next;
             *next += run.blocks;
@@ -369,16 +369,16 @@ impl<'d, 't> TimingLocator<'d, 't> {
     }
 
     /// Returns the angle at which a track begins, in sectors, and its error if skews are rounded.
-    fn beginning(
+    fn track_start(
         &mut self,
         at: u64,
         sectors: u64,
         before: Option<&Run>,
     ) -> Result<(f64, f64), Error> {
-        let uncertain = self.uncertain(sectors);
+        let start_deviation = self.start_deviation(sectors);
         match before {
-            _ if uncertain == 0.0 => Ok((self.start(at, sectors)?, 0.0)),
-            None => Ok((self.start_within(at, sectors, uncertain)?, 0.0)),
+            _ if start_deviation == 0.0 => Ok((self.start(at, sectors)?, 0.0)),
+            None => Ok((self.start_within(at, sectors, start_deviation)?, 0.0)),
             Some(before) => {
                 let off = self.start(at, sectors)? - before.start;
                 Ok((before.start + off.round(), off - off.round()))
@@ -388,7 +388,7 @@ impl<'d, 't> TimingLocator<'d, 't> {
 
     /// Returns the angle at which a block begins, in sectors.
     pub fn start(&mut self, at: u64, sectors: u64) -> Result<f64, Error> {
-        let tolerance = IN_LINE.max(3.0 * self.uncertain(sectors));
+        let tolerance = IN_LINE.max(3.0 * self.start_deviation(sectors));
         self.start_within(at, sectors, tolerance)
     }
 
@@ -398,14 +398,14 @@ impl<'d, 't> TimingLocator<'d, 't> {
     }
 
     /// Standard deviation of [`Self::start`], in sectors; 0 if one read is enough.
-    pub(super) fn uncertain(&self, sectors: u64) -> f64 {
+    pub(super) fn start_deviation(&self, sectors: u64) -> f64 {
         let resolves = self.phases.resolves(IN_LINE / sectors as f64);
         if resolves { 0.0 } else { 0.1 }
     }
 
     /// Maximum distance of an angle in line from a whole sector, in sectors.
-    pub(super) fn near(&self, sectors: u64) -> f64 {
-        IN_LINE.max(4.5 * self.uncertain(sectors))
+    pub(super) fn slack(&self, sectors: u64) -> f64 {
+        IN_LINE.max(4.5 * self.start_deviation(sectors))
     }
 
     /// Measures the sectors per track on the track that holds block `first`, or the next one.
@@ -439,7 +439,7 @@ impl<'d, 't> TimingLocator<'d, 't> {
         sectors: u64,
         before: Option<&Run>,
     ) -> Result<Run, Error> {
-        let (start, off) = self.beginning(at, sectors, before)?;
+        let (start, off) = self.track_start(at, sectors, before)?;
         let mut blocks = 0;
         let mut slipped = 0;
         loop {
@@ -458,14 +458,14 @@ impl<'d, 't> TimingLocator<'d, 't> {
             let next = self.start(at + blocks, sectors)?;
             let off = (next - start - (blocks + slipped) as f64).rem_euclid(sectors as f64);
             let whole = off.round();
-            let skips = (off - whole).abs() < self.near(sectors) && (whole as u64) < left.min(4);
-            if !skips || whole < 0.5 {
+            let is_slip = (off - whole).abs() < self.slack(sectors) && (whole as u64) < left.min(4);
+            if !is_slip || whole < 0.5 {
                 break;
             }
             // Blocks after slipped sectors continue in line; spare sectors at the end are followed
             // by blocks of the next track.
-            let rest = left - whole as u64;
-            let ahead = (at + blocks + rest - rest / 8).min(end) - 1;
+            let remaining = left - whole as u64;
+            let ahead = (at + blocks + remaining - remaining / 8).min(end) - 1;
             let angle = end_angle(start + (ahead - at + slipped) as f64 + whole, sectors);
             if !self.phases.is_at(ahead, angle, IN_LINE, sectors)? {
                 break;

@@ -11,11 +11,11 @@
 //! recur in regions, of each region; and in a binary search wherever the drive disagrees.
 //!
 //! # Decision
-//! The drive's answers are taken as true. Blocks that are in line at both ends of a stretch without
-//! spares are in line between.
+//! The drive's answers are assumed to be true. Blocks that are in line at both ends of a stretch
+//! without spares are in line between.
 //!
 //! # Confidence
-//! Exact, except that blocks reallocated in the middle of a stretch remain unseen unless their
+//! Exact, except that blocks reallocated in the middle of a stretch go unnoticed unless their
 //! defects are known, for example from READ DEFECT DATA.
 //!
 //! # Cost
@@ -74,7 +74,7 @@ struct Run {
     blocks: u64,
 }
 
-/// Asks the drive for the location of each block once.
+/// Asks the drive for the locations of blocks, and remembers them.
 struct TranslationLocator<'d, 't> {
     disk: &'d mut Disk<'t>,
     known: BTreeMap<u64, PhysicalAddress>,
@@ -95,7 +95,7 @@ impl BlockLocator for TranslationLocator<'_, '_> {
 }
 
 impl TranslationLocator<'_, '_> {
-    /// Tracks read to determine the pattern of a zone: three cylinders of most drives.
+    /// Maximum number of tracks for the pattern of a zone: three cylinders of most drives.
     const SEED_TRACKS_MAX: usize = 200;
 
     fn location(&mut self, at: u64) -> Result<PhysicalAddress, Error> {
@@ -143,7 +143,7 @@ impl TranslationLocator<'_, '_> {
         Ok(runs)
     }
 
-    /// One past the last block of the track that holds `at`, which probably has `guess` blocks.
+    /// Returns one past the last block of the track of `at`, which probably has `guess` blocks.
     fn track_end(&mut self, at: u64, guess: u64, capacity: u64) -> Result<u64, Error> {
         let track = self.location(at)?;
         let track = (track.cylinder, track.head);
@@ -173,7 +173,7 @@ impl TranslationLocator<'_, '_> {
         Ok(bad)
     }
 
-    /// Drops blocks that the next zone's start has in common: no zone ends inside a cylinder.
+    /// Drops blocks that belong to the next zone's first cylinder: no zone ends inside a cylinder.
     fn end_with_cylinder(&mut self, zone: &mut ZoneMap, capacity: u64) -> Result<(), Error> {
         self.end_in_line(zone)?;
         let next = zone.next();
@@ -189,7 +189,7 @@ impl TranslationLocator<'_, '_> {
         Ok(())
     }
 
-    /// Drops blocks at the end that are not in line, over which a coincidence may have passed.
+    /// Drops blocks at the end that are out of line, which a coincidence may have hidden.
     fn end_in_line(&mut self, zone: &mut ZoneMap) -> Result<(), Error> {
         let missing = zone.missing();
         let (mut in_line, mut beyond) = (zone.gaps.last().map_or(0, |gap| gap.end), zone.end());
@@ -252,8 +252,8 @@ fn position(tracks: &Tracks, at: PhysicalAddress) -> Option<u64> {
         return None;
     }
     let begin = tracks.track_angle(track) as u64 % tracks.sectors;
-    let within = (sector + tracks.sectors - begin) % tracks.sectors;
-    Some(track * tracks.sectors + within)
+    let offset = (sector + tracks.sectors - begin) % tracks.sectors;
+    Some(track * tracks.sectors + offset)
 }
 
 /// Returns the first of the most frequent values.
@@ -292,7 +292,7 @@ fn pattern(runs: &[Run], before: Option<&Tracks>) -> Tracks {
         (None, Some(up)) => up == alternates,
         _ => false,
     };
-    let front = in_front(runs, sectors);
+    let front = spares_in_front(runs, sectors);
     // The start of a track, including its positions without blocks.
     let begin = |run: &Run| {
         let is_other = alternates && run.cylinder.abs_diff(first.cylinder) % 2 == 1;
@@ -335,13 +335,13 @@ fn changes_cylinder(pair: &&[Run]) -> bool {
 
 /// Returns the number of positions without blocks at the front of each cylinder: the blocks that
 /// the first tracks lack, if the last tracks are whole.
-fn in_front(runs: &[Run], sectors: u64) -> u64 {
-    let shorts = |side: usize| {
+fn spares_in_front(runs: &[Run], sectors: u64) -> u64 {
+    let shortfalls = |side: usize| {
         let across = runs.windows(2).filter(changes_cylinder);
         across.map(move |pair| sectors.saturating_sub(pair[side].blocks))
     };
-    match (mode(shorts(1)), mode(shorts(0))) {
-        (Some(spares), Some(0)) if shorts(1).all(|short| short > 0) => spares,
+    match (mode(shortfalls(1)), mode(shortfalls(0))) {
+        (Some(spares), Some(0)) if shortfalls(1).all(|short| short > 0) => spares,
         _ => 0,
     }
 }

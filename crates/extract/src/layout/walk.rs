@@ -15,14 +15,14 @@ use crate::Error;
 
 mod regions;
 
-/// Above any drive's number of zones.
+/// More zones than any drive has.
 pub(super) const ZONES_MAX: usize = 5_000;
 
 /// Maximum number of adjacent sectors that a defect may slip.
-pub(super) const FEW_SLIPS: u64 = 12;
+pub(super) const MAX_SLIPS: u64 = 12;
 
 /// Minimum offset, in sectors, of another zone's tracks: one or two slips go unnoticed.
-pub(super) const NEARLY: u64 = 3;
+pub(super) const MIN_ZONE_OFFSET: u64 = 3;
 
 pub(super) type Placement = (u64, u64);
 
@@ -37,7 +37,7 @@ pub(super) trait BlockLocator {
         false
     }
 
-    /// Returns true if checks distinguish sectors. Else slips are recorded at the end of a track.
+    /// Returns true if checks distinguish sectors. If not, slips are recorded at track ends.
     fn resolves_sectors(&self, _: &Tracks) -> bool {
         true
     }
@@ -47,8 +47,8 @@ pub(super) trait BlockLocator {
         Ok(true)
     }
 
-    /// Returns the number of sectors slipped between a block at its position and another block on
-    /// the same track that is not, if that shows although checks do not resolve sectors.
+    /// Returns the number of sectors slipped between a block at its position and a displaced block
+    /// on the same track, if it can be measured although checks do not resolve sectors.
     fn slips_between(&mut self, _: &Tracks, _: [Placement; 2]) -> Result<Option<u64>, Error> {
         Ok(None)
     }
@@ -60,7 +60,7 @@ pub(super) trait BlockLocator {
     fn positions(&mut self, tracks: &Tracks, at: u64, min: u64) -> Result<Vec<u64>, Error>;
 }
 
-/// Regions of one size with the same number of positions without blocks in each.
+/// Equally large regions, each with the same number of positions without blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct RegionRule {
     region: u64,
@@ -78,7 +78,7 @@ pub(super) struct Walk<'a, L> {
     block: u64,
     position: u64,
     rule: Option<RegionRule>,
-    /// True if slipped sectors have recurred as spare ones do.
+    /// True if slipped sectors have recurred the way spare ones do.
     slips_recur: bool,
     /// Consecutive regions that the rule failed to explain.
     failures: u32,
@@ -97,16 +97,16 @@ enum Change {
 impl<'a, L: BlockLocator> Walk<'a, L> {
     /// More exceptions than any drive has.
     const EXCEPTIONS_MAX: usize = 2_000_000;
-    /// Tracks that decide whether positions are empty or the zone has ended.
+    /// Number of tracks that decide whether positions are empty or the zone has ended.
     const TRACKS_AHEAD: u64 = 8;
-    /// Maximum number of runs of blocks on these.
+    /// Maximum number of runs of blocks on those tracks.
     const RUNS_AHEAD: u64 = 24;
     /// Number of repetitions of a search that contradicts itself.
-    const DOUBTS: u32 = 3;
-    /// Tracks back to blocks that must be in line too if checks do not resolve sectors.
-    const BACK: [u64; 2] = [13, 31];
+    const MAX_REPETITIONS: u32 = 3;
+    /// Distances, in tracks, back to blocks also checked if checks do not resolve sectors.
+    const TRACKS_BACK: [u64; 2] = [13, 31];
 
-    /// Maps the zone that starts with a block at a position, to its end.
+    /// Maps the zone from a block at a position to its end.
     pub fn zone(
         locator: &'a mut L,
         tracks: Tracks,
@@ -256,10 +256,10 @@ impl<'a, L: BlockLocator> Walk<'a, L> {
         Ok(None)
     }
 
-    /// Like [`Self::deviation`], but repeats checks that are costly and therefore unsure.
+    /// Like [`Self::deviation`], but repeats checks that are costly and therefore unreliable.
     fn confirmed_deviation(&mut self, end: u64) -> Result<Option<u64>, Error> {
         let mut found = self.deviation(end)?;
-        for _ in 0..Self::DOUBTS {
+        for _ in 0..Self::MAX_REPETITIONS {
             let Some(at) = found.filter(|_| self.is_costly()) else {
                 break;
             };
@@ -272,7 +272,7 @@ impl<'a, L: BlockLocator> Walk<'a, L> {
         Ok(found)
     }
 
-    /// Returns the first block before `end` that is not where the previous blocks put it.
+    /// Returns the first block before `end` whose position does not follow from the previous ones.
     fn deviation(&mut self, end: u64) -> Result<Option<u64>, Error> {
         let mut good = self.block;
         let mut tracks = 1;
@@ -288,7 +288,7 @@ impl<'a, L: BlockLocator> Walk<'a, L> {
             if !self.is_far_in_line(last, last_position)? {
                 break last;
             }
-            // The last block of the previous track: beyond the end of the zone, positions of
+            // Check the last block of the previous track: beyond the end of the zone, positions of
             // another pattern may coincide.
             let back = last_position % self.sectors() + 1;
             let is_off = tracks > 1 && !self.is_in_line(last - back, last_position - back)?;
@@ -301,8 +301,8 @@ impl<'a, L: BlockLocator> Walk<'a, L> {
         self.bisect(good, bad).map(Some)
     }
 
-    /// Returns true if block `at` is at `position`. If checks are costly and therefore coarse, so
-    /// must be the block a third of a track earlier: tracks of two zones may end at similar angles.
+    /// Returns true if block `at` is at `position`. If checks are costly and therefore coarse, the
+    /// block a third of a track earlier must match too: tracks of two zones may end at similar angles.
     fn is_in_line(&mut self, at: u64, position: u64) -> Result<bool, Error> {
         let third = self.sectors() / 3;
         let has_room = at >= self.block + third && position % self.sectors() >= third;
@@ -317,7 +317,7 @@ impl<'a, L: BlockLocator> Walk<'a, L> {
             return Ok(false);
         }
         if !self.resolves_sectors() {
-            for tracks in Self::BACK {
+            for tracks in Self::TRACKS_BACK {
                 let back = tracks * self.sectors();
                 if at >= self.block + back && !self.is_at(at - back, position - back)? {
                     return Ok(false);
@@ -328,7 +328,7 @@ impl<'a, L: BlockLocator> Walk<'a, L> {
     }
 
     /// Returns the first block of `good..=bad` that is not in line, given that `bad` is not. Probes
-    /// the ends of tracks, then grows steps along the track, as blocks further on may coincide.
+    /// the ends of tracks, then grows steps along the track: blocks farther on may coincide.
     fn bisect(&mut self, mut good: u64, mut bad: u64) -> Result<u64, Error> {
         loop {
             let mut middle = good + (bad - good) / 2;
@@ -358,7 +358,7 @@ impl<'a, L: BlockLocator> Walk<'a, L> {
         first_misaligned(good, bad, |probe| self.is_expected(probe))
     }
 
-    /// Returns the number of blocks in line from `at` on, which is at `position`, on its track.
+    /// Returns the number of blocks in line on a track from block `at`, at `position`, on.
     fn run(&mut self, at: u64, position: u64) -> Result<u64, Error> {
         let left = self.zone.tracks.track_end(position) - position;
         let max = left.min(self.capacity - at);
@@ -374,17 +374,17 @@ impl<'a, L: BlockLocator> Walk<'a, L> {
     fn position_after_gap(&mut self, at: u64) -> Result<Option<u64>, Error> {
         let mut best: Option<(u32, u64)> = None;
         let is_inside = !self.position.is_multiple_of(self.sectors());
-        let held = if is_inside { self.held_on_track() } else { 0 };
+        let held = if is_inside { self.blocks_on_track() } else { 0 };
         let positions = self.positions(at, self.position, held)?;
         for &position in &positions {
             if !self.is_gap(self.position, position) || !self.may_continue(at, position)? {
                 continue;
             }
-            let held = self.held_on_track();
-            if position - self.position > FEW_SLIPS && held > 0 {
+            let held = self.blocks_on_track();
+            if position - self.position > MAX_SLIPS && held > 0 {
                 // Another zone may begin at nearly the same angle.
                 let before = (self.block - held, self.position - held);
-                if !self.are_apart([before, (at, position)], NEARLY)? {
+                if !self.are_apart([before, (at, position)], MIN_ZONE_OFFSET)? {
                     continue;
                 }
             }
@@ -406,7 +406,7 @@ impl<'a, L: BlockLocator> Walk<'a, L> {
     }
 
     /// Returns the number of blocks in line on the track of the last block, since the last gap.
-    fn held_on_track(&self) -> u64 {
+    fn blocks_on_track(&self) -> u64 {
         let sectors = self.sectors();
         let begin = self.position.saturating_sub(1) / sectors * sectors;
         self.position.saturating_sub(begin.max(self.last_gap_end()))
@@ -421,7 +421,7 @@ impl<'a, L: BlockLocator> Walk<'a, L> {
         let tracks = &self.zone.tracks;
         let mut positions = self.locator.positions(tracks, at, position + 1)?;
         let left = tracks.track_end(position) - position;
-        if held > 0 && left > FEW_SLIPS / 4 && !self.locator.resolves_sectors(tracks) {
+        if held > 0 && left > MAX_SLIPS / 4 && !self.locator.resolves_sectors(tracks) {
             // A long run of slipped sectors shows in the middle of a track.
             let blocks = [(at - held, position - held), (at, position)];
             let slipped = self.locator.slips_between(tracks, blocks)?;
@@ -432,19 +432,19 @@ impl<'a, L: BlockLocator> Walk<'a, L> {
         Ok(positions)
     }
 
-    /// Returns true if most of the track continues after block `at`, which it does not where
-    /// another zone has begun. Checked only if checks are costly. No long gap ends so late in a
-    /// track that little of it is left.
+    /// Returns true if most of the track continues after block `at`, as it would not if another
+    /// zone had begun. Always true unless checks are costly. No long gap ends so late in a track
+    /// that little of it is left.
     fn may_continue(&mut self, at: u64, position: u64) -> Result<bool, Error> {
         if !self.is_costly() {
             return Ok(true);
         }
         let left = self.zone.tracks.track_end(position) - position;
-        if 2 * left < self.sectors() && position - self.position > FEW_SLIPS {
+        if 2 * left < self.sectors() && position - self.position > MAX_SLIPS {
             return Ok(false);
         }
         let held = left.min(self.blocks_left_in_region(position));
-        // More may be slipped than shows if checks do not resolve sectors.
+        // More sectors may be slipped than is visible if checks do not resolve sectors.
         let divisor = if self.resolves_sectors() { 8 } else { 2 };
         let max = (held - held.div_ceil(divisor)).min(self.capacity - 1 - at);
         self.is_at(at + max, position + max)
@@ -466,28 +466,28 @@ impl<'a, L: BlockLocator> Walk<'a, L> {
     /// or is at the front of a cylinder.
     fn is_gap(&self, from: u64, to: u64) -> bool {
         let tracks = &self.zone.tracks;
-        to - from <= FEW_SLIPS
-            || to % tracks.sectors <= FEW_SLIPS
+        to - from <= MAX_SLIPS
+            || to % tracks.sectors <= MAX_SLIPS
             || from.is_multiple_of(tracks.cylinder())
     }
 
     /// Returns the number of further gaps to expect if positions are missing inside a track of a
-    /// cylinder that has begun regularly, as no zone ends there. If checks may coincide, the next
-    /// track must begin after this one, or few positions be missing.
+    /// cylinder that has begun regularly: no zone ends there. If blocks may coincide, the next
+    /// track must begin right after this one, unless few positions are missing.
     fn slips_here(&mut self, at: u64, position: u64) -> Result<Option<u32>, Error> {
         let tracks = &self.zone.tracks;
         let begin = self.position / tracks.cylinder() * tracks.cylinder();
         let track = self.position / tracks.sectors * tracks.sectors;
         let gaps = self.zone.gaps.iter().rev();
         let mut after_front = gaps.take_while(|gap| gap.end > begin);
-        let regular = after_front.all(|gap| gap.start <= begin || gap.start >= track);
-        let same = position / tracks.sectors == self.position / tracks.sectors;
+        let is_regular = after_front.all(|gap| gap.start <= begin || gap.start >= track);
+        let is_same_track = position / tracks.sectors == self.position / tracks.sectors;
         // Positions up to the index mark are also missing where the next zone has shorter tracks.
         let at_index = tracks.angle(position) * (tracks.sectors as f64) < 0.5;
-        if same && self.position > track && !L::MAY_COINCIDE && !at_index {
+        if is_same_track && self.position > track && !L::MAY_COINCIDE && !at_index {
             return Ok(Some(0));
         }
-        if !(same && regular && track > begin && self.position > track) {
+        if !(is_same_track && is_regular && track > begin && self.position > track) {
             return Ok(None);
         }
         let run = self.run(at, position)?;
@@ -501,8 +501,8 @@ impl<'a, L: BlockLocator> Walk<'a, L> {
         if !L::MAY_COINCIDE || next < self.capacity && self.is_at(next, end)? {
             return Ok(Some(0));
         }
-        let few = position - self.position <= FEW_SLIPS / 4;
-        Ok(few.then_some(Self::TRACKS_AHEAD as u32))
+        let is_short = position - self.position <= MAX_SLIPS / 4;
+        Ok(is_short.then_some(Self::TRACKS_AHEAD as u32))
     }
 
     /// Returns the number of further gaps if blocks from `at` on, the first at `position`, belong
@@ -512,7 +512,7 @@ impl<'a, L: BlockLocator> Walk<'a, L> {
         let (mut at, mut position) = (at, position);
         let first = position / sectors;
         let mut gaps = vec![(self.position, position)];
-        // Tracks that lack nothing, what each other one lacks, and those unbroken until their end.
+        // Whole tracks, positions missing on each other track, and tracks without a gap inside.
         let (mut whole, mut missing, mut unbroken) = (0, Vec::new(), 0);
         let mut held = 0;
         for _ in 0..Self::RUNS_AHEAD {
@@ -566,9 +566,9 @@ impl<'a, L: BlockLocator> Walk<'a, L> {
         Ok(agree.then_some(gaps.len() as u32 - 1))
     }
 
-    /// Finds spare sectors at the end of the track that has just ended which do not show because
-    /// their number is about the rotation of the next track, so that its first blocks appear to be
-    /// on the previous one. Makes the block after the spares the next, and returns its position.
+    /// Finds hidden spare sectors at the end of the last track: if their number is close to the
+    /// rotation of the next track, its first blocks appear to be on the previous one. Makes the
+    /// block after the spares the next one, and returns its position.
     fn aligned_spares(&mut self) -> Result<Option<u64>, Error> {
         let sectors = self.sectors();
         // A whole track has ended.
@@ -581,7 +581,7 @@ impl<'a, L: BlockLocator> Walk<'a, L> {
         let first = (end.0 - sectors, end.1 - sectors);
         let (mut good, mut bad) = (0, sectors - 1);
         while good < bad {
-            // The last block first, as most tracks are in line to their end.
+            // The last block first, because most tracks are in line to their end.
             let probe = if good == 0 { bad } else { good.midpoint(bad) };
             let block = (first.0 + probe, first.1 + probe);
             if self.are_apart([first, block], 2)? {
@@ -597,7 +597,7 @@ impl<'a, L: BlockLocator> Walk<'a, L> {
         }
         (self.block, self.position) = (first.0 + bad, first.1 + bad);
         match self.position_after_gap(self.block)? {
-            Some(position) if position - self.position > FEW_SLIPS => Ok(Some(position)),
+            Some(position) if position - self.position > MAX_SLIPS => Ok(Some(position)),
             _ => {
                 (self.block, self.position) = end;
                 Ok(None)
@@ -607,7 +607,7 @@ impl<'a, L: BlockLocator> Walk<'a, L> {
 }
 
 /// Returns the first of `good..bad` that is not in line, or `bad` if all are. Steps grow from the
-/// last block in line, as blocks beyond the track may be in line by coincidence.
+/// last block in line: blocks beyond the track may be in line by coincidence.
 pub(super) fn first_misaligned(
     mut good: u64,
     mut bad: u64,

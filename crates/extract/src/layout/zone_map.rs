@@ -37,7 +37,7 @@ impl Tracks {
     /// Returns the angle of the first position of a track, in sectors, below one revolution.
     pub fn track_angle(&self, track: u64) -> f64 {
         let surfaces = u64::from(self.surfaces);
-        let (cylinder, within) = (track / surfaces, track % surfaces);
+        let (cylinder, offset) = (track / surfaces, track % surfaces);
         let revolution = self.sectors as f64;
         let first = track * self.sectors;
         let count = self.rotations.partition_point(|&(from, _)| from <= first);
@@ -45,7 +45,7 @@ impl Tracks {
         // Reduced at each step so that whole skews stay exact.
         let angle = self.offset
             + self.cylinder_turn() * cylinder as f64
-            + self.track_skew * within as f64
+            + self.track_skew * offset as f64
             + turned as f64;
         angle.rem_euclid(revolution)
     }
@@ -64,8 +64,8 @@ impl Tracks {
 
     /// Returns the angle of a position, in revolutions.
     pub fn angle(&self, position: u64) -> f64 {
-        let within = position % self.sectors;
-        let angle = self.track_angle(position / self.sectors) + within as f64;
+        let offset = position % self.sectors;
+        let angle = self.track_angle(position / self.sectors) + offset as f64;
         (angle / self.sectors as f64).fract()
     }
 
@@ -78,10 +78,10 @@ impl Tracks {
         min: u64,
     ) -> Vec<u64> {
         let on_track = |track: u64| {
-            let within = (angle - self.track_angle(track)).rem_euclid(self.sectors as f64);
-            let whole = within.round();
+            let offset = (angle - self.track_angle(track)).rem_euclid(self.sectors as f64);
+            let whole = offset.round();
             let position = track * self.sectors + whole as u64 % self.sectors;
-            ((within - whole).abs() < tolerance && position >= min).then_some(position)
+            ((offset - whole).abs() < tolerance && position >= min).then_some(position)
         };
         tracks.filter_map(on_track).collect()
     }
@@ -93,11 +93,11 @@ impl Tracks {
             return None;
         }
         let down = self.begins_down != (self.alternates && number % 2 == 1);
-        let within = if down { self.surfaces - 1 - head } else { head };
-        Some(u64::from(number) * u64::from(self.surfaces) + u64::from(within))
+        let offset = if down { self.surfaces - 1 - head } else { head };
+        Some(u64::from(number) * u64::from(self.surfaces) + u64::from(offset))
     }
 
-    /// One past the last position of the track that contains `position`.
+    /// Returns one past the last position of the track that contains `position`.
     pub fn track_end(&self, position: u64) -> u64 {
         (position / self.sectors + 1) * self.sectors
     }
@@ -195,17 +195,17 @@ impl ZoneMap {
         self.gaps.iter().map(length).sum()
     }
 
-    /// One past the last block.
+    /// Returns one past the last block.
     pub fn next(&self) -> u64 {
         self.first + self.blocks
     }
 
-    /// One past the position of the last block.
+    /// Returns one past the position of the last block.
     pub fn end(&self) -> u64 {
         self.blocks + self.missing()
     }
 
-    /// One past the last cylinder that contains a block or the position of a reallocated block.
+    /// Returns one past the last cylinder with a block or the position of a reallocated block.
     pub fn end_cylinder(&self) -> u32 {
         let elsewhere = self.moved.iter().map(|(_, to)| to + 1).max();
         let end = self.end().max(elsewhere.unwrap_or(0));
@@ -231,7 +231,7 @@ pub(super) fn jumps(runs: &[Run], sectors: u64) -> Vec<f64> {
     runs.windows(2).map(jump).collect()
 }
 
-fn same(one: f64, other: f64) -> bool {
+fn close(one: f64, other: f64) -> bool {
     (one - other).abs() < 2.0 * IN_LINE
 }
 
@@ -239,23 +239,23 @@ fn same(one: f64, other: f64) -> bool {
 pub(super) fn period(jumps: &[f64]) -> Option<usize> {
     let repeat = |period: usize| {
         let mut pairs = jumps.iter().zip(&jumps[period..]);
-        pairs.all(|(&one, &other)| same(one, other))
+        pairs.all(|(&one, &other)| close(one, other))
     };
     (2..jumps.len().div_ceil(2)).find(|&period| {
-        let varies = jumps[..period].iter().any(|&jump| !same(jump, jumps[0]));
+        let varies = jumps[..period].iter().any(|&jump| !close(jump, jumps[0]));
         varies && repeat(period) && !(1..period).any(repeat)
     })
 }
 
 /// Returns the mean of the first largest group of close values, rounded if it is nearly whole.
 fn mode(values: &[f64]) -> Option<f64> {
-    let close = |value: f64| values.iter().filter(move |&&other| same(value, other));
-    let max = values.iter().map(|&value| close(value).count()).max()?;
+    let group = |value: f64| values.iter().filter(move |&&other| close(value, other));
+    let max = values.iter().map(|&value| group(value).count()).max()?;
     let value = values
         .iter()
         .copied()
-        .find(|&value| close(value).count() == max)?;
-    let mean = close(value).sum::<f64>() / max as f64;
+        .find(|&value| group(value).count() == max)?;
+    let mean = group(value).sum::<f64>() / max as f64;
     let whole = mean.round();
     let is_whole = (mean - whole).abs() < 0.02;
     Some(if is_whole { whole } else { mean })
@@ -320,11 +320,11 @@ impl Pattern {
         let offset = |n: usize| runs[n].start - before(n) - tracks.track_angle((head + n) as u64);
         // Angles are circular, so offsets are taken near the first one.
         let (zero, half) = (offset(0), revolution / 2.0);
-        let around = |n: usize| zero + (offset(n) - zero + half).rem_euclid(revolution) - half;
-        let offsets: Vec<f64> = (0..runs.len()).map(around).collect();
+        let unwrapped = |n: usize| zero + (offset(n) - zero + half).rem_euclid(revolution) - half;
+        let offsets: Vec<f64> = (0..runs.len()).map(unwrapped).collect();
         // Offsets need not be whole sectors.
         let cluster = mode(&offsets).unwrap_or(0.0);
-        let near = offsets.iter().filter(|&&offset| same(cluster, offset));
+        let near = offsets.iter().filter(|&&offset| close(cluster, offset));
         let fits = near.clone().count();
         let off = runs.iter().map(|run| run.off).sum::<f64>() / runs.len() as f64;
         tracks.offset = (near.sum::<f64>() / fits.max(1) as f64 + off).rem_euclid(revolution);
@@ -341,9 +341,9 @@ impl Pattern {
 /// the first tracks lack, if the last tracks are whole.
 fn front(runs: &[Run], sectors: u64, period: usize, last: usize) -> f64 {
     let is_last = |n: usize| n % period == last;
-    let short = |n: usize| (sectors - runs[n].blocks) as f64;
-    let firsts = (1..runs.len()).filter(|&n| is_last(n - 1)).map(short);
-    let lasts = (0..runs.len()).filter(|&n| is_last(n)).map(short);
+    let shortfall = |n: usize| (sectors - runs[n].blocks) as f64;
+    let firsts = (1..runs.len()).filter(|&n| is_last(n - 1)).map(shortfall);
+    let lasts = (0..runs.len()).filter(|&n| is_last(n)).map(shortfall);
     match (
         mode(&firsts.collect::<Vec<_>>()),
         mode(&lasts.collect::<Vec<_>>()),

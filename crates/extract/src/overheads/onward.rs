@@ -35,13 +35,13 @@ use crate::{Error, Estimate};
 
 const PLACES: u64 = 32;
 /// Pauses closer than this are treated as equal, in nanoseconds.
-const DIFFERENT: f64 = 1e3;
+const MIN_DIFFERENCE_NS: f64 = 1e3;
 /// Maximum error of a pause due to rounding of angles and times, in nanoseconds.
-const ROUNDED: f64 = 10.0;
+const MAX_ROUNDING_NS: f64 = 10.0;
 /// Number of vectors at a pause that must agree, without and with noise.
-const AGREEING: [u32; 2] = [2, 3];
-/// Tolerated error of completion times as a share of a revolution: writes and slow buses vary.
-const LOOSE: f64 = 1.0 / 32.0;
+const MIN_AGREEING: [u32; 2] = [2, 3];
+/// Tolerated error of completion times as a fraction of a revolution: writes and slow buses vary.
+const MAX_ERROR_SHARE: f64 = 1.0 / 32.0;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Verdict {
@@ -61,10 +61,10 @@ struct Place {
 }
 
 impl Leads<'_, '_> {
-    /// The shortest pause between two tracks of a cylinder within which requests continue that
-    /// catch a sector of the first track with this lead; `None` if there is none, or if no pause is
-    /// shorter than the time to `switch` heads that pairs need (if known).
-    pub(super) fn goes_on(
+    /// Returns the shortest pause between two tracks of a cylinder in which a request, which
+    /// catches the first track with this lead, reaches the second; `None` if there is none, or if
+    /// no pause is shorter than the time that pairs need to `switch` heads, if known.
+    pub(super) fn shortest_pause(
         &mut self,
         access: Access,
         lead: Estimate,
@@ -72,7 +72,7 @@ impl Leads<'_, '_> {
     ) -> Result<Option<Span>, Error> {
         let lead = lead.value.as_ns() as f64;
         for place in self.places() {
-            let pause = Span::from_ns((place.pause - ROUNDED).floor() as i64);
+            let pause = Span::from_ns((place.pause - MAX_ROUNDING_NS).floor() as i64);
             if switch.is_some_and(|switch| switch <= pause) {
                 break;
             }
@@ -95,7 +95,7 @@ impl Leads<'_, '_> {
             let next = layout.extent(first + SectorCount(1));
             let sectors = (extent.sector_angle + next.sector_angle).as_revolutions();
             let pause = self.pairs.passing(first, 2) - sectors * self.pairs.clock.period();
-            (next.cylinder == extent.cylinder && pause > ROUNDED).then_some(Place {
+            (next.cylinder == extent.cylinder && pause > MAX_ROUNDING_NS).then_some(Place {
                 pause,
                 from,
                 last,
@@ -104,13 +104,13 @@ impl Leads<'_, '_> {
         };
         let mut places: Vec<_> = (0..PLACES).filter_map(place).collect();
         places.sort_by(|a, b| a.pause.total_cmp(&b.pause));
-        places.dedup_by(|next, kept| next.pause - kept.pause < DIFFERENT);
+        places.dedup_by(|next, kept| next.pause - kept.pause < MIN_DIFFERENCE_NS);
         places
     }
 
     /// Returns true if a request across the end of a track loses no revolution there.
     fn is_in_time(&mut self, access: Access, place: &Place, lead: f64) -> Result<bool, Error> {
-        let agreeing = AGREEING[usize::from(self.pairs.scatters)];
+        let agreeing = MIN_AGREEING[usize::from(self.pairs.scatters)];
         let mut counts = [0; 3];
         while !counts.contains(&agreeing) {
             counts[self.vector(access, place, lead)? as usize] += 1;
@@ -119,14 +119,14 @@ impl Leads<'_, '_> {
     }
 
     fn vector(&mut self, access: Access, place: &Place, lead: f64) -> Result<Verdict, Error> {
-        if self.second(access, &place.from, &place.last, 1, lead)? != Verdict::InTime {
+        if self.end_of_second(access, &place.from, &place.last, 1, lead)? != Verdict::InTime {
             return Ok(Verdict::Unclear);
         }
-        self.second(access, &place.from, &place.across, 2, lead)
+        self.end_of_second(access, &place.from, &place.across, 2, lead)
     }
 
     /// Classifies the end of a pair's second request: at the first pass of its sectors, or later.
-    fn second(
+    fn end_of_second(
         &mut self,
         access: Access,
         from: &Track,
@@ -136,15 +136,15 @@ impl Leads<'_, '_> {
     ) -> Result<Verdict, Error> {
         let period = self.pairs.clock.period();
         let lead = lead + (0.125 + 0.5 * self.pairs.uniform()) * period;
-        let pair = self.pairs.bring(access, from, 1);
+        let pair = self.pairs.move_head(access, from, 1);
         let pair = pair.and_then(|()| self.pairs.catch(access, to, sectors, lead));
         if self.pairs.is_unreadable(&pair)? {
             return Ok(Verdict::Unclear);
         }
         // `catch` knows the end of a one-sector read more precisely.
-        let tolerance = self.pairs.clock.tolerance().max(LOOSE * period);
+        let tolerance = self.pairs.clock.tolerance().max(MAX_ERROR_SHARE * period);
         let is_late = |trial: Trial| trial.bounds.1 - trial.lead > period / 2.0;
-        let as_expected = pair?.filter(|trial| trial.off.abs() <= tolerance);
+        let as_expected = pair?.filter(|trial| trial.deviation.abs() <= tolerance);
         Ok(match as_expected.map(is_late) {
             Some(true) => Verdict::Late,
             Some(false) => Verdict::InTime,
@@ -167,7 +167,7 @@ mod tests {
         Data, Disk, Effort, HostDelay, Reply, Setup, SimulatedDrive, Transport, TransportError,
     };
 
-    /// A drive that may ignore force unit access, as some drives of 1992 do.
+    /// A drive that may ignore force unit access, like some drives from 1992.
     struct Stubborn {
         drive: SimulatedDrive,
         ignores: bool,
@@ -241,33 +241,33 @@ mod tests {
             min,
             max: min + Span::from_ms(0.1),
         };
-        let goes_on = |ignores, delay, lead: Option<Estimate>| {
+        let shortest_pause = |ignores, delay, lead: Option<Estimate>| {
             let drive = SimulatedDrive::new(given, host(delay), seed).unwrap();
             let mut drive = Stubborn { drive, ignores };
             let mut disk = Disk::new(&mut drive).unwrap();
             let mut leads = Leads::new(&mut disk, &setup).unwrap();
-            let still = leads.of((access, access), 1, To::SameTrack);
+            let still = leads.lead((access, access), 1, To::SameTrack);
             let lead = lead.unwrap_or_else(|| still.unwrap());
-            (lead, leads.goes_on(access, lead, None).unwrap())
+            (lead, leads.shortest_pause(access, lead, None).unwrap())
         };
-        let (lead, plainly) = goes_on(false, Span::from_ms(0.05), None);
+        let (lead, with_fua) = shortest_pause(false, Span::from_ms(0.05), None);
         if ignores {
-            goes_on(true, delay, Some(lead)).1
+            shortest_pause(true, delay, Some(lead)).1
         } else {
-            plainly
+            with_fua
         }
     }
 
     /// The shortest pause that covers the movement is found, even if only two microseconds longer.
     #[test]
-    fn a_pause_is_found_that_is_long_enough() {
-        let little = Span::from_us(2.0);
+    fn the_shortest_sufficient_pause_is_found() {
+        let margin = Span::from_us(2.0);
         for access in [Access::Read, Access::Write] {
             let all = pauses(&drive(access, Span::from_ms(1.0)));
             let places = [0, all.len() / 2, all.len() - 1];
             let movements = places.into_iter().flat_map(|place| {
                 let pause = all[place];
-                [pause - little, pause + little]
+                [pause - margin, pause + margin]
             });
             for movement in movements {
                 let given = drive(access, movement);
@@ -286,7 +286,7 @@ mod tests {
     /// If each end of a track costs a revolution, buffer hits of both or the first of two sectors
     /// do not hide that.
     #[test]
-    fn what_the_buffer_serves_is_not_in_time() {
+    fn buffer_hits_are_not_in_time() {
         let long = drive(Access::Read, Span::from_ms(2.2));
         let mut all = pauses(&long).into_iter();
         assert!(all.all(|pause| pause < Span::from_ms(2.2)));
@@ -306,9 +306,9 @@ mod tests {
         }
     }
 
-    /// Neither do writes that the write cache absorbs.
+    /// Writes that the write cache absorbs do not hide that either.
     #[test]
-    fn what_the_write_cache_takes_in_is_not_in_time() {
+    fn absorbed_writes_are_not_in_time() {
         let mut given = drive(Access::Write, Span::from_ms(2.2));
         given.buffer.write_cache = WriteCache::Always;
         for seed in 0..8 {

@@ -18,9 +18,9 @@
 //! miss the sectors, and neither bus nor wait is determined.
 //!
 //! # Confidence
-//! As for the leads. If the gap between tracks is too short, the two cases are indistinguishable,
-//! which is reported ([`Unsure`]). A drive with both a slow bus and a wait for several sectors is
-//! treated as one with a slow bus only.
+//! That of the leads. If the gap between tracks is too short, the two cases are indistinguishable,
+//! which is reported ([`Undetermined`]). A drive with both a slow bus and a wait for several
+//! sectors is treated as one with a slow bus only.
 //!
 //! # Cost
 //! About 100 pairs for each size, of which there are up to twelve.
@@ -28,7 +28,7 @@
 use diskarm_core::units::{SectorCount, Span};
 use serde::{Deserialize, Serialize};
 
-use super::{DIFFERENT, Leads};
+use super::{Leads, MIN_DIFFERENCE_NS};
 use crate::clock::Access;
 use crate::mtbrc::{self, Kind, To};
 use crate::threshold::{Threshold, ThresholdEstimate, span};
@@ -43,13 +43,13 @@ pub struct Wait {
     /// Extra wait for all data of a write compared with the same number of sectors of a larger one.
     pub least_delay: Span,
     #[serde(default)]
-    pub unsure: Option<Unsure>,
+    pub unsure: Option<Undetermined>,
 }
 
 /// The part of a wait for data that could not be determined from writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Unsure {
+pub enum Undetermined {
     /// Either the media wait for more sectors, or the bus is slower than the media.
     SlowBus,
     /// The media may wait for more sectors than were written.
@@ -59,19 +59,19 @@ pub enum Unsure {
 }
 
 /// Maximum number of sectors that a drive waits for.
-const MAX: u16 = 64;
+const MAX_SECTORS: u16 = 64;
 /// Size in sectors of the writes that detect whether the media overtake the bus.
-const SEVERAL: u16 = 9;
-/// Number of them before the end of a track.
-const BEFORE: u16 = 4;
+const PROBE_SECTORS: u16 = 9;
+/// Number of their sectors before the end of a track.
+const SECTORS_BEFORE_END: u16 = 4;
 /// Size in sectors of the writes that measure a slower bus, unless tracks are short.
-const MANY: u16 = 33;
-/// Maximum transfer time of a sector as a share of a revolution.
-const SLOWEST: f64 = 1.0 / 8.0;
+const LONG_WRITE_SECTORS: u16 = 33;
+/// Maximum transfer time of a sector as a fraction of a revolution.
+const MAX_SECTOR_SHARE: f64 = 1.0 / 8.0;
 
 impl Leads<'_, '_> {
     /// Measures a write's lead after a write on the same track of the first zone, in nanoseconds.
-    fn of_size(&mut self, sectors: u16) -> Result<ThresholdEstimate, Error> {
+    fn lead_of_size(&mut self, sectors: u16) -> Result<ThresholdEstimate, Error> {
         let kind = Kind {
             accesses: (Access::Write, Access::Write),
             sectors: (1, sectors),
@@ -83,71 +83,71 @@ impl Leads<'_, '_> {
     }
 
     pub(super) fn wait(&mut self) -> Result<Wait, Error> {
-        let wait = self.by_size()?;
-        let slowest = span(SLOWEST * self.setup.rotation.period_ns);
+        let wait = self.wait_by_size()?;
+        let slowest = span(MAX_SECTOR_SHARE * self.setup.rotation.period_ns);
         Ok(match wait.sector {
             Some(sector) if sector.value > slowest => Wait {
                 sectors: SectorCount(1),
                 sector: None,
                 least_delay: Span::ZERO,
-                unsure: Some(Unsure::Missed),
+                unsure: Some(Undetermined::Missed),
             },
             _ => wait,
         })
     }
 
     /// Measures the wait assuming that the media miss no sectors.
-    fn by_size(&mut self) -> Result<Wait, Error> {
-        let (one, two) = (self.of_size(1)?, self.of_size(2)?);
-        if two.median - one.median > DIFFERENT {
+    fn wait_by_size(&mut self) -> Result<Wait, Error> {
+        let (one, two) = (self.lead_of_size(1)?, self.lead_of_size(2)?);
+        if two.median - one.median > MIN_DIFFERENCE_NS {
             return match self.is_overtaken(one, two)? {
-                Some(false) => self.waits_for(one, per_sector(one, two, 1)),
-                Some(true) => self.slower([one, two]),
+                Some(false) => self.data_wait(one, per_sector(one, two, 1)),
+                Some(true) => self.wait_on_slow_bus([one, two]),
                 None => Ok(Wait {
-                    unsure: Some(Unsure::SlowBus),
-                    ..self.slower([one, two])?
+                    unsure: Some(Undetermined::SlowBus),
+                    ..self.wait_on_slow_bus([one, two])?
                 }),
             };
         }
-        // The media wait for one sector. Without a minimum delay, a slower bus shows between two
-        // sectors and three.
-        if self.of_size(3)?.median - two.median > DIFFERENT {
-            return self.slower([one, two]);
+        // The media wait for one sector. Without a minimum delay, a slower bus shows in the
+        // difference between two sectors and three.
+        if self.lead_of_size(3)?.median - two.median > MIN_DIFFERENCE_NS {
+            return self.wait_on_slow_bus([one, two]);
         }
         let delay = one.median - two.median;
         Ok(Wait {
             sectors: SectorCount(1),
             sector: None,
-            least_delay: if_different(delay),
+            least_delay: zero_if_negligible(delay),
             unsure: None,
         })
     }
 
     /// Computes the wait for one sector on a bus slower than the media, from leads of small writes.
-    fn slower(&mut self, [one, two]: [ThresholdEstimate; 2]) -> Result<Wait, Error> {
-        let many = MANY.min(self.room());
-        let slower = per_sector(two, self.of_size(many)?, many - 2);
-        let media = self.setup.rotation.period_ns / self.sectors_of_track() as f64;
-        let delay = one.median - two.median + slower.value.as_ns() as f64;
+    fn wait_on_slow_bus(&mut self, [one, two]: [ThresholdEstimate; 2]) -> Result<Wait, Error> {
+        let many = LONG_WRITE_SECTORS.min(self.room());
+        let wait_on_slow_bus = per_sector(two, self.lead_of_size(many)?, many - 2);
+        let media = self.setup.rotation.period_ns / self.sectors_per_track() as f64;
+        let delay = one.median - two.median + wait_on_slow_bus.value.as_ns() as f64;
         Ok(Wait {
             sectors: SectorCount(1),
             sector: Some(Estimate {
-                value: slower.value + span(media),
-                ..slower
+                value: wait_on_slow_bus.value + span(media),
+                ..wait_on_slow_bus
             }),
-            least_delay: if_different(delay),
+            least_delay: zero_if_negligible(delay),
             unsure: None,
         })
     }
 
-    fn sectors_of_track(&self) -> u64 {
+    fn sectors_per_track(&self) -> u64 {
         idle::zones(self.setup.layout)[0].sectors()
     }
 
     /// Returns the maximum size of a write: half a track leaves enough starting points.
     fn room(&self) -> u16 {
-        let half = self.sectors_of_track() / 2;
-        half.clamp(3, u64::from(MAX)) as u16
+        let half = self.sectors_per_track() / 2;
+        half.clamp(3, u64::from(MAX_SECTORS)) as u16
     }
 
     /// Returns true if each further sector of a write, and not just the second one, lengthens the
@@ -158,13 +158,13 @@ impl Leads<'_, '_> {
         one: ThresholdEstimate,
         two: ThresholdEstimate,
     ) -> Result<Option<bool>, Error> {
-        let several = SEVERAL.min(self.room());
-        let still = self.of_size(several)?.median;
-        let grown = (still - two.median) / f64::from(several - 2);
-        if grown < (two.median - one.median) / 2.0 {
+        let several = PROBE_SECTORS.min(self.room());
+        let still = self.lead_of_size(several)?.median;
+        let growth = (still - two.median) / f64::from(several - 2);
+        if growth < (two.median - one.median) / 2.0 {
             return Ok(Some(false));
         }
-        let before = BEFORE.min(several - 1);
+        let before = SECTORS_BEFORE_END.min(several - 1);
         let Some((across, pause)) = self.across_tracks(before, several)? else {
             return Ok(None);
         };
@@ -172,11 +172,11 @@ impl Leads<'_, '_> {
         // A drive that misses the next track is a revolution late, and its bus catches up.
         let turns = ((still - across) / period).round();
         let shorter = still - across - turns * period;
-        let behind = grown * f64::from(several - before);
-        let shows = pause > 2.0 * DIFFERENT;
-        let expected = if shows { behind.min(pause) } else { behind };
+        let lag = growth * f64::from(several - before);
+        let is_visible = pause > 2.0 * MIN_DIFFERENCE_NS;
+        let expected = if is_visible { lag.min(pause) } else { lag };
         let is_overtaken = shorter > expected / 2.0;
-        Ok((is_overtaken || shows).then_some(is_overtaken))
+        Ok((is_overtaken || is_visible).then_some(is_overtaken))
     }
 
     /// Measures the lead of a write of `sectors`, of which `before` precede the end of a track,
@@ -212,15 +212,15 @@ impl Leads<'_, '_> {
     }
 
     /// Measures the number of sectors that the media wait for, at least two, and the extra wait:
-    /// the lead grows from `one`'s by the time of a `sector` while the media wait for all.
-    fn waits_for(&mut self, one: ThresholdEstimate, mut sector: Estimate) -> Result<Wait, Error> {
+    /// the lead grows from that of `one` by the time of a `sector` while the media wait for all.
+    fn data_wait(&mut self, one: ThresholdEstimate, mut sector: Estimate) -> Result<Wait, Error> {
         let max = self.room();
         let (mut waits, mut beyond, mut next) = (2, None, 4.min(max));
         while waits < max && beyond.is_none_or(|beyond| waits + 1 < beyond) {
             let each = sector.value.as_ns() as f64;
             let expected = one.median + each * f64::from(next - 1);
-            let found = self.of_size(next)?;
-            if found.median > expected - DIFFERENT.max(each / 2.0) {
+            let found = self.lead_of_size(next)?;
+            if found.median > expected - MIN_DIFFERENCE_NS.max(each / 2.0) {
                 waits = next;
                 sector = per_sector(one, found, next - 1);
             } else {
@@ -233,20 +233,20 @@ impl Leads<'_, '_> {
             // A write that is one sector longer waits neither for that sector nor for the delay.
             let each = sector.value.as_ns() as f64;
             let all = one.median + each * f64::from(waits - 1);
-            least_delay = all - self.of_size(waits + 1)?.median;
+            least_delay = all - self.lead_of_size(waits + 1)?.median;
         }
         Ok(Wait {
             sectors: SectorCount(u64::from(waits)),
             sector: Some(sector),
-            least_delay: if_different(least_delay),
-            unsure: beyond.is_none().then_some(Unsure::More),
+            least_delay: zero_if_negligible(least_delay),
+            unsure: beyond.is_none().then_some(Undetermined::More),
         })
     }
 }
 
 /// Returns a delay in nanoseconds as a span; zero if it cannot be distinguished from zero.
-fn if_different(delay: f64) -> Span {
-    if delay > DIFFERENT {
+fn zero_if_negligible(delay: f64) -> Span {
+    if delay > MIN_DIFFERENCE_NS {
         span(delay)
     } else {
         Span::ZERO

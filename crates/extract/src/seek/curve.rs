@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use diskarm_core::units::Lbn;
 
-use super::plan::{Measured, Way, coarse_first, distances, narrow, refinements, sharpest, tracks};
+use super::plan::{
+    Measured, Movement, coarse_first, distances, narrow, refinements, sharpest_bend, tracks,
+};
 use super::{SeekPoint, Seeks};
 use crate::clock::Access;
 use crate::mtbrc::{self, Kind, To};
@@ -13,9 +15,9 @@ use crate::threshold::{Threshold, ThresholdEstimate, span};
 use crate::{Disk, Effort, Error, Estimate, Setup};
 
 /// Number of trials that must confirm each side of an interval.
-const CONFIRMED: u32 = 3;
+const CONFIRMATIONS: u32 = 3;
 /// The same next to a distance with varying seek times.
-const CONFIRMED_BESIDE: u32 = 20;
+const CONFIRMATIONS_NEAR_SCATTER: u32 = 20;
 /// Sufficient half-width of the interval of the directions, in nanoseconds.
 const RESOLUTION: f64 = 3e3;
 /// Minimum number of distances for a curve.
@@ -33,8 +35,8 @@ pub(super) struct Curve<'a, 'd> {
     inward: f64,
     found: BTreeMap<u32, ThresholdEstimate>,
     /// Distances whose trials were inconclusive.
-    left_out: BTreeSet<u32>,
-    /// True if some seek time was observed to vary.
+    inconclusive: BTreeSet<u32>,
+    /// True if some seek time has been seen to vary.
     scatters: bool,
     max: u32,
 }
@@ -56,13 +58,13 @@ impl<'a, 'd> Curve<'a, 'd> {
             still: still.value.as_ns() as f64,
             inward: 0.0,
             found: BTreeMap::new(),
-            left_out: BTreeSet::new(),
+            inconclusive: BTreeSet::new(),
             scatters: false,
             max: setup.effort.choose([40, 100, 600]),
         })
     }
 
-    /// Measures all distances, or as many as the limits allow if these suffice.
+    /// Measures all distances, or as many as the limits allow if those suffice.
     pub fn measure(mut self) -> Result<Seeks, Error> {
         let stroke = self.ends.1 - self.ends.0;
         if stroke == 0 {
@@ -73,7 +75,7 @@ impl<'a, 'd> Curve<'a, 'd> {
         let wanted = coarse_first(&distances(stroke));
         let mut failure = None;
         for &distance in &wanted {
-            failure = failure.or(tolerated(self.add(distance))?);
+            failure = failure.or(unless_fatal(self.add(distance))?);
             if self.pairs.disk.is_spent() {
                 break;
             }
@@ -81,23 +83,23 @@ impl<'a, 'd> Curve<'a, 'd> {
         let is_missing = |at: &&u32| !self.found.contains_key(at);
         let missing = wanted.iter().filter(is_missing).count();
         if self.found.len() < MIN.min(wanted.len()) {
-            let reason = "most pairs leave their time without a bound".to_owned();
+            let reason = "most pairs do not bound the seek time".to_owned();
             return Err(failure.unwrap_or(Error::Undecided(reason)));
         }
         if failure.is_none() {
-            failure = tolerated(self.refine(refinements(self.effort)))?;
+            failure = unless_fatal(self.refine(refinements(self.effort)))?;
         }
-        let (left_out, all) = (self.left_out.len(), wanted.len());
+        let (omitted, all) = (self.inconclusive.len(), wanted.len());
         let remark = match failure {
             Some(error) if missing == 0 => Some(format!(
-                "bends of the curve were not measured closer: {error}"
+                "bends of the curve were not measured more closely: {error}"
             )),
             Some(error) => Some(format!(
                 "{missing} of {all} distances were not measured: {error}"
             )),
-            None => (left_out > 0).then(|| {
-                let all = left_out + self.found.len();
-                format!("without {left_out} of {all} distances, whose pairs give the time no bound")
+            None => (omitted > 0).then(|| {
+                let all = omitted + self.found.len();
+                format!("without {omitted} of {all} distances, whose pairs do not bound the time")
             }),
         };
         let point = |(&distance, found): (&u32, &ThresholdEstimate)| SeekPoint {
@@ -118,17 +120,17 @@ impl<'a, 'd> Curve<'a, 'd> {
         let mut samples = 0;
         for share in [100, 40, 15, 6, 3] {
             let distance = (stroke / share).max(1);
-            let (mut way, mut uncertain) = ([0.0; 2], 0.0);
-            for (time, inward) in way.iter_mut().zip([false, true]) {
-                let near = Threshold::default().confirmed(CONFIRMED);
+            let (mut times, mut uncertainty) = ([0.0; 2], 0.0);
+            for (time, inward) in times.iter_mut().zip([false, true]) {
+                let near = Threshold::default().demand(CONFIRMATIONS);
                 let found = self.threshold(distance, near, RESOLUTION, |_| inward)?;
                 *time = found.median;
-                uncertain += found.uncertainty / 2.0;
+                uncertainty += found.uncertainty / 2.0;
                 samples += found.samples;
             }
-            halves.push(((way[1] - way[0]) / 2.0, uncertain.max(RESOLUTION)));
+            halves.push(((times[1] - times[0]) / 2.0, uncertainty.max(RESOLUTION)));
         }
-        let (middle, uncertain) = typical(halves);
+        let (middle, uncertainty) = typical(halves);
         // Values below the resolution count as zero.
         self.inward = if middle.abs() < RESOLUTION {
             0.0
@@ -137,12 +139,12 @@ impl<'a, 'd> Curve<'a, 'd> {
         };
         Ok(Estimate {
             value: span(self.inward),
-            uncertainty: span(uncertain),
+            uncertainty: span(uncertainty),
             samples,
         })
     }
 
-    /// Measures the threshold of pairs over a distance, less the one without a seek.
+    /// Measures the threshold of pairs over a distance, minus the one without a seek.
     fn threshold(
         &mut self,
         distance: u32,
@@ -153,23 +155,23 @@ impl<'a, 'd> Curve<'a, 'd> {
         let (first, last) = self.ends;
         let room = last - first - distance;
         let (uneven, still, access) = (self.inward, self.still, self.access);
-        let mut behind: Option<u32> = None;
+        let mut prior: Option<u32> = None;
         let route = |pairs: &mut Pairs<'_, '_>, k: u32| {
-            let outer = match behind.filter(|_| access == Access::Write && !k.is_multiple_of(8)) {
+            let outer = match prior.filter(|_| access == Access::Write && !k.is_multiple_of(8)) {
                 // Back and forth: the head is where the last write left it.
                 Some(outer) => outer,
                 None => first + (u64::from(room) * u64::from(k / 2 % 5) / 4) as u32,
             };
-            behind = Some(outer);
+            prior = Some(outer);
             let along = |inward| {
-                let way = Way {
+                let movement = Movement {
                     outer,
                     distance,
                     inward,
                 };
-                let (from, to) = tracks(pairs, access, way, (first, last))?;
-                let differs = still + if inward { uneven } else { -uneven };
-                Ok((from, to, differs))
+                let (from, to) = tracks(pairs, access, movement, (first, last))?;
+                let shift = still + if inward { uneven } else { -uneven };
+                Ok((from, to, shift))
             };
             // If read-ahead leaves the first cylinder, a full stroke is possible only outward.
             along(inward(k)).or_else(|_: Error| along(!inward(k)))
@@ -187,31 +189,31 @@ impl<'a, 'd> Curve<'a, 'd> {
             Some((time, width)) => Threshold::near(time, width),
             None => Threshold::default(),
         };
-        let near = self.careful(distance, near);
+        let near = self.require(distance, near);
         let size = expected.map_or(0.0, |(time, _)| time);
         let mut found = self.threshold(distance, near, narrow(size), |k| k % 2 == 0)?;
         if found.uncertainty > narrow(found.median) && found.uncertainty <= narrow(size) {
             // Much shorter than its neighbours.
-            let near = self.careful(distance, Threshold::near(found.median, found.uncertainty));
+            let near = self.require(distance, Threshold::near(found.median, found.uncertainty));
             found = self.threshold(distance, near, narrow(found.median), |k| k % 2 == 0)?;
         }
         if found.is_bounded() {
             self.found.insert(distance, found);
         } else {
-            self.left_out.insert(distance);
+            self.inconclusive.insert(distance);
         }
         Ok(())
     }
 
     /// Demands more confirmations if some seek time varied, most at the next distance.
-    fn careful(&self, distance: u32, near: Threshold) -> Threshold {
+    fn require(&self, distance: u32, near: Threshold) -> Threshold {
         let below = self.found.range(..distance).next_back();
         let above = self.found.range(distance..).next();
-        let mut beside = below.into_iter().chain(above);
-        match (self.scatters, beside.any(|(_, found)| found.scatters)) {
-            (false, _) => near.confirmed(CONFIRMED),
-            (true, false) => near.confirmed(CONFIRMED).doubted(),
-            (true, true) => near.confirmed(CONFIRMED_BESIDE).doubted(),
+        let mut neighbours = below.into_iter().chain(above);
+        match (self.scatters, neighbours.any(|(_, found)| found.scatters)) {
+            (false, _) => near.demand(CONFIRMATIONS),
+            (true, false) => near.demand(CONFIRMATIONS).varying(),
+            (true, true) => near.demand(CONFIRMATIONS_NEAR_SCATTER).varying(),
         }
     }
 
@@ -230,13 +232,13 @@ impl<'a, 'd> Curve<'a, 'd> {
         Some((t0 + slope * f64::from(distance - d0), 1e5))
     }
 
-    /// Measures the middles of intervals in which the curve bends, sharpest bend first.
+    /// Measures the midpoints of intervals in which the curve bends, sharpest bend first.
     fn refine(&mut self, max: u32) -> Result<(), Error> {
         for _ in 0..max {
             let points = self.found.iter();
             let points = points.map(|(d, found)| (*d, found.median, found.uncertainty));
             let points: Vec<Measured> = points.collect();
-            let Some(middle) = sharpest(&points, &self.left_out) else {
+            let Some(middle) = sharpest_bend(&points, &self.inconclusive) else {
                 return Ok(());
             };
             self.add(middle)?;
@@ -250,7 +252,7 @@ impl<'a, 'd> Curve<'a, 'd> {
 /// and of those with varying seek times.
 fn typical(mut values: Vec<(f64, f64)>) -> (f64, f64) {
     values.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let weight = |&(_, uncertain): &(f64, f64)| uncertain.powi(-2);
+    let weight = |&(_, uncertainty): &(f64, f64)| uncertainty.powi(-2);
     let total: f64 = values.iter().map(weight).sum();
     let (from, to) = (0.2 * total, 0.8 * total);
     let (mut below, mut sum) = (0.0, 0.0);
@@ -263,12 +265,12 @@ fn typical(mut values: Vec<(f64, f64)>) -> (f64, f64) {
         }
         below += weight(value);
     }
-    let apart = middle[middle.len() - 1] - middle[0];
-    (sum / (to - from), apart.max(total.sqrt().recip()))
+    let spread = middle[middle.len() - 1] - middle[0];
+    (sum / (to - from), spread.max(total.sqrt().recip()))
 }
 
 /// Returns the reason why a distance could not be measured, unless nothing more can be measured.
-fn tolerated(result: Result<(), Error>) -> Result<Option<Error>, Error> {
+fn unless_fatal(result: Result<(), Error>) -> Result<Option<Error>, Error> {
     match result {
         Ok(()) => Ok(None),
         Err(error @ Error::Transport(_)) => Err(error),
@@ -281,12 +283,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_uncertain_or_far_off_says_little_of_the_typical_value() {
+    fn uncertain_or_distant_values_have_little_weight() {
         // Of five equally certain values, the mean of the middle three.
-        let alike = [4.0, 1.0, 3.0, 90.0, 2.0].map(|value| (value, 1.0));
-        let (value, uncertain) = typical(alike.to_vec());
+        let equal = [4.0, 1.0, 3.0, 90.0, 2.0].map(|value| (value, 1.0));
+        let (value, uncertainty) = typical(equal.to_vec());
         assert!((value - 3.0).abs() < 1e-12, "{value}");
-        assert_eq!(uncertain, 2.0);
+        assert_eq!(uncertainty, 2.0);
         // Two with intervals a hundred times as wide have almost no weight.
         let values = [(-200.0, 100.0), (-99.0, 100.0), (0.0, 1.0), (1.0, 1.0)];
         let (value, _) = typical(values.to_vec());

@@ -9,11 +9,11 @@ use crate::pairs::Pairs;
 use crate::track::Track;
 use crate::{Effort, Error};
 
-/// Sufficient half-width of an interval in nanoseconds, and as a share of the seek time.
+/// Sufficient half-width of an interval in nanoseconds, and as a fraction of the seek time.
 pub(super) const NARROW: (f64, f64) = (6e3, 0.0025);
 
 /// Tolerated error of linear interpolation, in the same form.
-const STRAIGHT: (f64, f64) = (7e3, 0.0035);
+const MAX_BEND: (f64, f64) = (7e3, 0.0035);
 
 /// Returns the sufficient half-width of an interval for a seek of `time` nanoseconds.
 pub(super) fn narrow(time: f64) -> f64 {
@@ -62,13 +62,13 @@ pub(crate) fn refinements(effort: Effort) -> u32 {
 pub(crate) type Measured = (u32, f64, f64);
 
 /// Returns the middle of the interval with the largest interpolation error, unless it is small.
-pub(crate) fn sharpest(points: &[Measured], left_out: &BTreeSet<u32>) -> Option<u32> {
+pub(crate) fn sharpest_bend(points: &[Measured], inconclusive: &BTreeSet<u32>) -> Option<u32> {
     let slope =
         |a: usize, b: usize| (points[b].1 - points[a].1) / f64::from(points[b].0 - points[a].0);
-    // If the curve continued with the slope that it has outside the interval, and had its kink in
-    // the middle, the line would be off by half the difference of slopes times the width; off a
-    // smooth curve it is by an eighth. The outside slope spans at least half the width, as two near
-    // points do not determine it.
+    // If the curve kept its outside slope up to a kink in the middle of the interval, the line
+    // would be off by half the difference of slopes times the width; with a smooth curve it is off
+    // by an eighth. The outside slope spans at least half the width: two close points do not
+    // determine it.
     let of_interval = |k: usize| {
         let (left, right) = (points[k].0, points[k + 1].0);
         let wide = right - left;
@@ -82,10 +82,10 @@ pub(crate) fn sharpest(points: &[Measured], left_out: &BTreeSet<u32>) -> Option<
             .map(|outside| (outside - inside).abs());
         let off = turns.fold(0.0, f64::max) * f64::from(wide) / 2.0;
         // If seek times vary, points are less certain than requested, and bend the curve at random.
-        let lacks = |k: usize| (points[k].2 - narrow(points[k].1)).max(0.0);
-        let allowed = STRAIGHT.0.max(STRAIGHT.1 * points[k].1) + 3.0 * lacks(k).max(lacks(k + 1));
+        let excess = |k: usize| (points[k].2 - narrow(points[k].1)).max(0.0);
+        let allowed = MAX_BEND.0.max(MAX_BEND.1 * points[k].1) + 3.0 * excess(k).max(excess(k + 1));
         let middle = left + wide / 2;
-        let is_wanted = wide > 1 && off > allowed && !left_out.contains(&middle);
+        let is_wanted = wide > 1 && off > allowed && !inconclusive.contains(&middle);
         is_wanted.then(|| (off / allowed, middle))
     };
     let worst = (0..points.len().saturating_sub(1)).filter_map(of_interval);
@@ -93,10 +93,10 @@ pub(crate) fn sharpest(points: &[Measured], left_out: &BTreeSet<u32>) -> Option<
 }
 
 /// Maximum distance of a track from the requested cylinder.
-const NEAR: u32 = 64;
+const SHIFTS: u32 = 64;
 
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Way {
+pub(crate) struct Movement {
     /// Approximate cylinder of the outer end.
     pub outer: u32,
     pub distance: u32,
@@ -104,32 +104,32 @@ pub(crate) struct Way {
 }
 
 /// Returns the tracks of the two commands of a pair. The second is this many cylinders from the
-/// position of the head after the first, and under the same head if possible, as a seek shorter
-/// than a head switch would not be visible otherwise. Both are between the two cylinders.
+/// position of the head after the first, and under the same head if possible: otherwise a seek
+/// shorter than a head switch would be hidden. Both are between cylinders `first` and `last`.
 pub(crate) fn tracks(
     pairs: &Pairs<'_, '_>,
     access: Access,
-    way: Way,
+    movement: Movement,
     (first, last): (u32, u32),
 ) -> Result<(Track, Track), Error> {
-    let Way {
+    let Movement {
         outer,
         distance,
         inward,
-    } = way;
-    let begins = if inward { outer } else { outer + distance };
-    let near = (0..NEAR).flat_map(|shift| [begins.checked_add(shift), begins.checked_sub(shift)]);
+    } = movement;
+    let start = if inward { outer } else { outer + distance };
+    let near = (0..SHIFTS).flat_map(|shift| [start.checked_add(shift), start.checked_sub(shift)]);
     let candidates = near.flatten().filter_map(|at| {
         let from = Track::first_in_cylinder(pairs.layout, at)?;
-        let rests = pairs.rests(access, &from)?;
+        let head = pairs.head_track(access, &from)?;
         let is_between = |cylinder: &u32| (first..=last).contains(cylinder);
-        let there = if inward {
-            rests.cylinder().checked_add(distance)
+        let target = if inward {
+            head.cylinder().checked_add(distance)
         } else {
-            rests.cylinder().checked_sub(distance)
+            head.cylinder().checked_sub(distance)
         };
-        let there = there.filter(|there| is_between(there) && is_between(&rests.cylinder()))?;
-        Some((from, there, rests.head()))
+        let target = target.filter(|target| is_between(target) && is_between(&head.cylinder()))?;
+        Some((from, target, head.head()))
     });
     first_pair(pairs.layout, candidates).ok_or_else(|| {
         let reason = format!("no blocks {distance} cylinders apart near cylinder {outer}");
@@ -164,9 +164,9 @@ mod tests {
         assert_eq!(found[..12], [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 14]);
         for (step, from, to) in [(2, 10, 20), (5, 20, 50), (10, 50, 100), (25, 100, 500)] {
             let expected: Vec<u32> = (from..=to).step_by(step).collect();
-            let mut here = found.clone();
-            here.retain(|d| (from..=to).contains(d));
-            assert_eq!(here, expected);
+            let mut in_range = found.clone();
+            in_range.retain(|d| (from..=to).contains(d));
+            assert_eq!(in_range, expected);
         }
         assert_eq!(found[found.len() - 3..], [1900, 2000, 2097]);
         assert_eq!(distances(7), [1, 2, 3, 4, 5, 6, 7]);
@@ -177,33 +177,33 @@ mod tests {
     }
 
     #[test]
-    fn a_bend_is_seen_beside_points_that_are_as_certain_as_was_asked() {
+    fn a_bend_is_found_only_if_points_are_certain() {
         // 10 ms, and 1 % more from cylinder 11 on.
         let time = |at: f64| 1e7 * if at > 10.0 { 1.01 } else { 1.0 };
         let point = |at: u32| (at, time(f64::from(at)), narrow(time(f64::from(at))));
         let points: [Measured; 6] = [0, 4, 8, 12, 16, 20].map(point);
         let none = BTreeSet::new();
-        assert_eq!(sharpest(&points, &none), Some(10));
-        let vague = points.map(|(at, time, narrow)| (at, time, 8.0 * narrow));
-        assert_eq!(sharpest(&vague, &none), None);
+        assert_eq!(sharpest_bend(&points, &none), Some(10));
+        let uncertain = points.map(|(at, time, narrow)| (at, time, 8.0 * narrow));
+        assert_eq!(sharpest_bend(&uncertain, &none), None);
     }
 
     #[test]
-    fn a_bend_that_was_left_out_leaves_the_others() {
+    fn an_inconclusive_bend_does_not_hide_others() {
         // Steps of 1 % at cylinder 11, and of 0.8 % at cylinder 51.
         let time = |at: u32| 1e7 * (1.0 + 0.01 * step(at, 11) + 0.008 * step(at, 51));
         fn step(at: u32, from: u32) -> f64 {
             f64::from(u8::from(at >= from))
         }
         let points: Vec<Measured> = (0..=60).step_by(4).map(|at| (at, time(at), 0.0)).collect();
-        assert_eq!(sharpest(&points, &BTreeSet::new()), Some(10));
+        assert_eq!(sharpest_bend(&points, &BTreeSet::new()), Some(10));
         // A step also bends the adjacent intervals.
-        let left_out = BTreeSet::from([6, 10, 14]);
-        assert_eq!(sharpest(&points, &left_out), Some(50));
+        let inconclusive = BTreeSet::from([6, 10, 14]);
+        assert_eq!(sharpest_bend(&points, &inconclusive), Some(50));
     }
 
     #[test]
-    fn the_first_distances_are_from_all_over_the_curve() {
+    fn the_first_distances_span_the_whole_curve() {
         let all = distances(5_000);
         let mut order = coarse_first(&all);
         let first = &order[..all.len() / COARSE];

@@ -53,7 +53,7 @@ pub struct MtbrcFinding {
     /// The kinds of requests, in words.
     pub name: String,
     pub mtbrc: Mtbrc,
-    /// The pairs on which it rests.
+    /// The pairs from which it was derived.
     pub pairs: Vec<Pair>,
 }
 
@@ -104,7 +104,7 @@ impl Findings {
     }
 }
 
-/// Changes with the format of findings.
+/// Changes whenever the format of findings changes.
 const VERSION: u32 = 2;
 
 /// The state of a run.
@@ -168,7 +168,7 @@ impl Checkpoint {
 
     pub fn text(&self) -> String {
         let text = serde_json::to_string_pretty(self);
-        text.expect("all keys are texts, all numbers finite") + "\n"
+        text.expect("all keys are strings and all numbers are finite") + "\n"
     }
 
     /// Parses the content of a checkpoint file of this version of the program.

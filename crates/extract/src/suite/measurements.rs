@@ -112,7 +112,7 @@ impl Context<'_, '_> {
         measure(self.disk, &setup)
     }
 
-    /// Makes such a measurement and records its finding.
+    /// Makes a measurement and records its finding.
     fn record<T>(
         &mut self,
         measure: fn(&mut Disk<'_>, &Setup<'_>) -> Result<T, Error>,
@@ -180,7 +180,7 @@ pub struct Measurement {
     pub writes: bool,
     /// Usual duration in seconds on the drive, by effort: the median over the catalogue.
     usual: [f64; 3],
-    /// Weight of its share of the time of a run.
+    /// Weight of its share of a run's time.
     pub(super) share: f64,
     pub(super) run: fn(&mut Context<'_, '_>) -> Result<(), Error>,
 }

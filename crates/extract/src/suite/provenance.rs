@@ -1,4 +1,4 @@
-//! Turns the findings of a run into a specification, and states for each value where it comes from.
+//! Turns the findings of a run into a specification, and states the provenance of each value.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use super::checkpoint::{Checkpoint, Findings, Options, Outcome, WriteSeeks};
 use crate::Estimate;
 use crate::cache::Finding;
 use crate::layout::{self, timing};
-use crate::overheads::Unsure;
+use crate::overheads::Undetermined;
 use crate::seek::Seeks;
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -32,11 +32,11 @@ pub enum Provenance {
 /// Start of the remark on a value that was not determined.
 const NOT_DETERMINED: &str = "Not determined: ";
 
-/// Returns the keys of a specification whose remarks call them not determined.
+/// Returns the keys of a specification whose remarks mark them as not determined.
 pub fn undetermined_keys(text: &str) -> Result<BTreeSet<&'static str>, InputError> {
     let remarks = diskarm_drives::text::remarks(text)?.into_iter();
-    let open = remarks.filter(|(_, remark)| remark.starts_with(NOT_DETERMINED));
-    Ok(open.map(|(key, _)| key).collect())
+    let undetermined = remarks.filter(|(_, remark)| remark.starts_with(NOT_DETERMINED));
+    Ok(undetermined.map(|(key, _)| key).collect())
 }
 
 impl std::fmt::Display for Provenance {
@@ -64,7 +64,7 @@ impl std::fmt::Display for Provenance {
     }
 }
 
-fn assumed(what: &str) -> Provenance {
+fn assumption(what: &str) -> Provenance {
     Provenance::Assumed(what.to_owned())
 }
 
@@ -80,7 +80,7 @@ fn exact(method: &str) -> Provenance {
     }
 }
 
-fn by(method: &str, estimate: Estimate) -> Provenance {
+fn estimated(method: &str, estimate: Estimate) -> Provenance {
     let spread = match estimate.uncertainty.as_ns() {
         ns @ ..1000 => format!("{ns} ns"),
         _ => format!("{:.4} ms", estimate.uncertainty.as_ms()),
@@ -115,18 +115,18 @@ fn curve(by: &str, seeks: &Seeks) -> Provenance {
 const OF_TWO_COMPLETIONS: &str = "The smaller of the overheads after reads and after writes is set \
      to zero: measurements show only their sums with command overheads.";
 
-/// The reason for which the depth of the drive's own queue is unknown.
+/// The reason why the depth of the drive's own queue is unknown.
 const ONE_COMMAND: &str =
     "commands are sent one at a time, which does not show how many the drive queues";
 
-/// The reason for which a wait for data does not show the bus rate of writes.
+/// The reason why a wait for data does not show the bus rate of writes.
 const SLOW_BUS: &str = "media that wait for more sectors delay writes just like a bus that is \
      slower than the media, and no pause between tracks distinguishes them";
 
 const NO_READ_HIT: &str = "no read was served by the buffer";
 
 impl Checkpoint {
-    /// Returns the provenance of the value of a key; `None` for keys that no measurement is about.
+    /// Returns the provenance of the value of a key; `None` for keys that no measurement covers.
     fn provenance(&self, key: &str) -> Option<Provenance> {
         if let Some(found) = self.buffer(key) {
             return Some(found);
@@ -143,7 +143,7 @@ impl Checkpoint {
         }
     }
 
-    /// Returns why a measurement did not find something; `otherwise` if it was made.
+    /// Returns why a measurement did not find something; `otherwise` if it succeeded.
     fn why_not(&self, measurement: &str, otherwise: &str) -> String {
         match self.record(measurement).map(|record| &record.outcome) {
             Some(Outcome::Failed(error)) => format!("measuring {measurement} failed: {error}"),
@@ -153,7 +153,7 @@ impl Checkpoint {
         }
     }
 
-    /// Provenance of a time; `otherwise` is the reason if the measurement did not find it.
+    /// Returns the provenance of a time; `otherwise` is the reason if it was not found.
     fn time(
         &self,
         measurement: &str,
@@ -162,7 +162,7 @@ impl Checkpoint {
         otherwise: &str,
     ) -> Provenance {
         match found {
-            Some(found) => by(method, found),
+            Some(found) => estimated(method, found),
             None => Provenance::Unknown(self.why_not(measurement, otherwise)),
         }
     }
@@ -185,7 +185,7 @@ impl Checkpoint {
         let method = chosen.method;
         match name {
             "sectors" | "sector_bytes" => Some(exact("READ CAPACITY")),
-            "order" if method == layout::Method::Timing => Some(assumed(timing::ASCENDING)),
+            "order" if method == layout::Method::Timing => Some(assumption(timing::ASCENDING)),
             "surfaces" | "cylinders" | "sparing" | "order" => Some(exact(&method.to_string())),
             "zones" => {
                 let zones = &chosen.found.geometry.zones;
@@ -223,10 +223,10 @@ impl Checkpoint {
                 }
             },
             "inward_seek" => match &findings.seeks {
-                Some(seeks) => by("pairs of reads inward and outward", seeks.inward),
-                None => by("SEEK inward and outward", findings.any_seeks()?.inward),
+                Some(seeks) => estimated("pairs of reads inward and outward", seeks.inward),
+                None => estimated("SEEK inward and outward", findings.any_seeks()?.inward),
             },
-            "head_switch" if findings.reads.is_some() && is_switch_bounded(findings) => assumed(
+            "head_switch" if findings.reads.is_some() && is_switch_bounded(findings) => assumption(
                 "Transfers continue to the next track without a lost revolution, which rules out a \
                  longer head switch; it may be shorter.",
             ),
@@ -241,7 +241,7 @@ impl Checkpoint {
                 if settle <= Span::ZERO {
                     return None;
                 }
-                assumed(if is_switch_bounded(findings) {
+                assumption(if is_switch_bounded(findings) {
                     "The time by which pairs on two tracks of a cylinder exceed the longest head \
                      switch with which transfers continue to the next track; a lower bound."
                 } else {
@@ -250,13 +250,13 @@ impl Checkpoint {
                 })
             }
             "track_settle" => match findings.timing()?.settle_of_hits() {
-                Some(settle) => by(
+                Some(settle) => estimated(
                     "writes into the buffer, after which the arm settles without any miss \
                      overhead; an upper bound, as it includes the time that misses take to \
                      reconnect to the bus",
                     settle,
                 ),
-                None => assumed(
+                None => assumption(
                     "The time to settle on the current track cannot be separated from the command \
                      overhead, and is part of it unless another time would be negative.",
                 ),
@@ -267,7 +267,7 @@ impl Checkpoint {
                 "pairs with writes on other cylinders, less those with reads",
                 "",
             ),
-            // Without seeks of their own, those before writes follow from those before reads.
+            // Unless measured separately, seeks before writes follow from those before reads.
             "write_seek" => match findings.write_seeks.as_ref()? {
                 WriteSeeks::Own(seeks) => curve("pairs of writes", seeks),
                 WriteSeeks::Parallel => return None,
@@ -276,12 +276,12 @@ impl Checkpoint {
         })
     }
 
-    /// Provenance of overheads that reads alone show.
+    /// Returns the provenance of overheads that reads alone show.
     fn reads(&self, name: &str) -> Option<Provenance> {
         let findings = &self.findings;
         let hit = findings.read_hits.and_then(|hits| hits.after_read);
         Some(match name {
-            "read_completion" => assumed(OF_TWO_COMPLETIONS),
+            "read_completion" => assumption(OF_TWO_COMPLETIONS),
             "read_miss_after_read" => self.time(
                 "reads",
                 findings.reads.map(|reads| reads.after_read),
@@ -296,7 +296,7 @@ impl Checkpoint {
         })
     }
 
-    /// Provenance of overheads that only writes show.
+    /// Returns the provenance of overheads that only writes show.
     fn writes(&self, name: &str) -> Option<Provenance> {
         let Some(written) = &self.findings.writes else {
             let why = self.why_not("writes", "");
@@ -316,7 +316,7 @@ impl Checkpoint {
         let absorbed = "the drive completed no write before it was on the media";
         let hit = |found, method, otherwise| self.time("write-hits", found, method, otherwise);
         Some(match name {
-            "read_miss_after_write" => by(
+            "read_miss_after_write" => estimated(
                 "pairs of a write and a read on one track",
                 written.read_after_write,
             ),
@@ -326,20 +326,20 @@ impl Checkpoint {
                 "no read after a write was served by the buffer",
             ),
             "write_miss_after_read" => {
-                by("pairs of a read and a write on one track", written.leads[0])
+                estimated("pairs of a read and a write on one track", written.leads[0])
             }
-            "write_miss_after_write" => by("pairs of writes on one track", written.leads[1]),
+            "write_miss_after_write" => estimated("pairs of writes on one track", written.leads[1]),
             "write_hit_after_read" => hit(hits.after_read, "writes after a read", absorbed),
             "write_hit_after_write" => hit(hits.after_write, "writes after a write", absorbed),
-            "write_completion" => assumed(OF_TWO_COMPLETIONS),
+            "write_completion" => assumption(OF_TWO_COMPLETIONS),
             "write_start.small" => match written.wait.unsure {
                 None => exact("pairs of writes of growing size"),
-                Some(Unsure::SlowBus) => unknown(SLOW_BUS),
-                Some(Unsure::More) => unknown(
+                Some(Undetermined::SlowBus) => unknown(SLOW_BUS),
+                Some(Undetermined::More) => unknown(
                     "the media waited for all sectors of the largest write tried; they may wait \
                      for more",
                 ),
-                Some(Unsure::Missed) => unknown(
+                Some(Undetermined::Missed) => unknown(
                     "writes of several sectors lose revolutions on the media, as on a drive with \
                      a very small buffer, so the number of sectors that the media wait for does \
                      not show",
@@ -364,12 +364,12 @@ impl Checkpoint {
         let findings = &self.findings;
         if let Some(sector) = findings.write_hits.and_then(|hits| hits.sector) {
             let method = "writes into the buffer of one and of several sectors";
-            return by(method, sector);
+            return estimated(method, sector);
         }
         let wait = findings.writes.map(|writes| writes.wait);
         match wait.and_then(|wait| Some((wait.sector?, wait.unsure))) {
-            Some((_, Some(Unsure::SlowBus))) => unknown(SLOW_BUS),
-            Some((sector, _)) => by(
+            Some((_, Some(Undetermined::SlowBus))) => unknown(SLOW_BUS),
+            Some((sector, _)) => estimated(
                 "pairs of writes of growing size, where the media wait for data",
                 sector,
             ),
@@ -398,14 +398,14 @@ pub struct MeasuredDrive {
     pub spec: Spec,
     /// The provenance of its values, in the order of the manual.
     pub values: Vec<MeasuredValue>,
-    /// The assumptions in the layout, a sentence each.
+    /// The assumptions in the layout, each a full sentence.
     pub assumed: Vec<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct MeasuredValue {
     pub key: &'static str,
-    /// The value as in a specification; `None` for curves, zones and texts.
+    /// The value as in a specification; `None` for curves, zones and strings.
     pub value: Option<String>,
     #[serde(rename = "how")]
     pub provenance: Provenance,
@@ -478,7 +478,7 @@ fn source(checkpoint: &Checkpoint, assumed: &[String]) -> Source {
     }
 }
 
-/// Resets values that others forbid to their defaults. Returns their keys with what was measured.
+/// Resets values that contradict others to their defaults. Returns their keys with the reasons.
 fn make_consistent(spec: &mut Spec) -> Result<Vec<(String, String)>, String> {
     let mut refused = Vec::new();
     while let Some((path, expected)) = spec.contradiction() {

@@ -71,7 +71,7 @@ pub fn sequence(random: &mut Random, layout: &Layout, spec: &Spec, writes: bool)
 
 /// Compares two drives: each request must be a hit or a miss on both, at the same time. Returns the
 /// number of the first difference.
-pub fn differs(steps: &[Step], drives: [&Core; 2]) -> Option<usize> {
+pub fn first_difference(steps: &[Step], drives: [&Core; 2]) -> Option<usize> {
     let mut drives = drives.map(Core::clone);
     let mut now = Instant::from_ns(1_000_000_000);
     for (k, (pause, op, at, sectors)) in steps.iter().enumerate() {
@@ -90,14 +90,14 @@ pub fn differs(steps: &[Step], drives: [&Core; 2]) -> Option<usize> {
 }
 
 /// Returns the number of sequences, of `count`, on which two drives differ.
-pub fn differing(given: &Spec, found: &Spec, writes: bool, (count, seed): (u32, u64)) -> u32 {
+pub fn count_differing(given: &Spec, found: &Spec, writes: bool, (count, seed): (u32, u64)) -> u32 {
     let layout = Arc::new(Layout::new(&given.geometry).unwrap());
     let drives = [given, found].map(|spec| Core::with_layout(spec, layout.clone()));
     let mut random = Random::new(seed);
     (0..count)
         .filter(|_| {
             let steps = sequence(&mut random, &layout, given, writes);
-            differs(&steps, [&drives[0], &drives[1]]).is_some()
+            first_difference(&steps, [&drives[0], &drives[1]]).is_some()
         })
         .count() as u32
 }

@@ -24,13 +24,13 @@ fn catalogued(name: &str) -> Spec {
 }
 
 /// Measures the buffer of a drive with a known layout, and returns the cost.
-fn found(given: &Spec, writes: bool, seed: u64) -> Result<(Facts, Cost, f64), Error> {
+fn measure(given: &Spec, writes: bool, seed: u64) -> Result<(Facts, Cost, f64), Error> {
     let mut drive = SimulatedDrive::new(given, HOST, seed).unwrap();
-    found_behind(&mut drive, given, writes, seed)
+    measure_through(&mut drive, given, writes, seed)
 }
 
-/// Like [`found`], but through any transport.
-fn found_behind(
+/// Like [`measure`], but through any transport.
+fn measure_through(
     drive: &mut dyn Transport,
     given: &Spec,
     writes: bool,
@@ -72,21 +72,21 @@ fn found_behind(
     Ok((facts, cost, wall))
 }
 
-/// The findings, fact by fact.
-struct Judged {
+/// The findings about a buffer, compared with the given one.
+struct Assessment {
     right: u32,
     open: Vec<String>,
     wrong: Vec<String>,
     described: Spec,
 }
 
-fn judged(given: &Spec, facts: &Facts) -> Judged {
+fn assess(given: &Spec, facts: &Facts) -> Assessment {
     let mut described = Spec {
         buffer: Buffer::default(),
         ..given.clone()
     };
     facts.describe(&mut described);
-    let mut judged = Judged {
+    let mut assessment = Assessment {
         right: 0,
         open: Vec::new(),
         wrong: Vec::new(),
@@ -94,12 +94,12 @@ fn judged(given: &Spec, facts: &Facts) -> Judged {
     };
     for fact in &facts.facts {
         let key = Key::find(fact.key).unwrap();
-        let [is, was] = [&judged.described, given].map(|spec| key.get(spec));
+        let [is, was] = [&assessment.described, given].map(|spec| key.get(spec));
         match &fact.finding {
-            Finding::Found { .. } if agree(is.as_ref(), was.as_ref()) => judged.right += 1,
+            Finding::Found { .. } if agree(is.as_ref(), was.as_ref()) => assessment.right += 1,
             Finding::Found { agreed, trials, .. } => {
                 let trials = format!("{agreed} of {trials}");
-                judged
+                assessment
                     .wrong
                     .push(format!("{}: {is:?} for {was:?}, {trials}", key.name()));
             }
@@ -109,13 +109,13 @@ fn judged(given: &Spec, facts: &Facts) -> Judged {
                 } else {
                     "!"
                 };
-                judged
+                assessment
                     .open
                     .push(format!("{}{differs} ({reason})", key.name()));
             }
         }
     }
-    judged
+    assessment
 }
 
 /// Returns true if two values are equal, numbers and times (in ms) within 0.05.
@@ -136,9 +136,9 @@ fn facts_of_the_catalogue_are_right_or_not_determinable() {
         if given.geometry.physical_sector.0 > 1 {
             continue;
         }
-        let (facts, cost, wall) = found(&given, true, 7).unwrap();
-        let found = judged(&given, &facts);
-        let differing = battery::differing(&given, &found.described, true, (SEQUENCES, 3));
+        let (facts, cost, wall) = measure(&given, true, 7).unwrap();
+        let found = assess(&given, &facts);
+        let differing = battery::count_differing(&given, &found.described, true, (SEQUENCES, 3));
         println!(
             "{}: {} commands, {:.1} min, {wall:.1} s; {} right, {differing} of {SEQUENCES} differ",
             drive.name,
@@ -154,9 +154,9 @@ fn facts_of_the_catalogue_are_right_or_not_determinable() {
 }
 
 /// A write cache with several ranges is not mistaken for one with a single range: the suite reports
-/// an unsupported kind of cache, and nothing wrong about anything else.
+/// an unsupported kind of cache, and no other fact is wrong.
 #[test]
-fn a_cache_that_defers_writes_is_not_taken_for_another() {
+fn a_deferred_write_cache_is_recognized() {
     let at_once = |spec: Spec| Spec {
         overheads: Overheads {
             read_hit_after_read: spec.overheads.read_hit_after_read,
@@ -176,7 +176,7 @@ fn a_cache_that_defers_writes_is_not_taken_for_another() {
         given.buffer.write_cache = WriteCache::Deferred;
         given.buffer.dirty_max = SectorCount(dirty);
         assert_eq!(given.contradiction(), None, "{name}");
-        let (facts, ..) = found(&given, true, 7).unwrap();
+        let (facts, ..) = measure(&given, true, 7).unwrap();
         let of_cache = facts
             .facts
             .iter()
@@ -189,12 +189,12 @@ fn a_cache_that_defers_writes_is_not_taken_for_another() {
         // The capacity of such a cache must not be combined with another kind of cache.
         given.buffer.dirty_max = SectorCount(0);
         given.buffer.write_cache = WriteCache::Always;
-        let found = judged(&given, &facts);
+        let found = assess(&given, &facts);
         assert!(found.wrong.is_empty(), "{name}: {:?}", found.wrong);
         assert_eq!(found.described.contradiction(), None, "{name}");
         // The same drive with a single-range cache is not mistaken for a deferred one.
-        let (facts, ..) = self::found(&given, true, 7).unwrap();
-        let is_told = |fact: &cache::Fact| match &fact.finding {
+        let (facts, ..) = self::measure(&given, true, 7).unwrap();
+        let is_always = |fact: &cache::Fact| match &fact.finding {
             Finding::Found { value, .. } => *value == Value::Word("always"),
             Finding::NotDeterminable { .. } => false,
         };
@@ -202,31 +202,31 @@ fn a_cache_that_defers_writes_is_not_taken_for_another() {
             .facts
             .iter()
             .find(|fact| fact.key == "buffer.write_cache");
-        assert!(of_cache.is_some_and(is_told), "{name}: {of_cache:?}");
+        assert!(of_cache.is_some_and(is_always), "{name}: {of_cache:?}");
     }
 }
 
 /// If read-ahead leaves room in a segment and only reads could show it, the segment is not reported
 /// to be as large as read-ahead, for any random numbers.
 #[test]
-fn a_segment_is_not_taken_for_as_large_as_read_ahead() {
+fn a_segment_is_not_reported_to_equal_read_ahead() {
     for seed in [1, 3, 5] {
         let mut given = catalogued("hp-c2247");
         assert!(given.buffer.read_ahead_max < given.buffer.segment);
         given.buffer.write_cache = WriteCache::Deferred;
         given.buffer.dirty_max = SectorCount(64);
-        let (facts, ..) = found(&given, true, seed).unwrap();
+        let (facts, ..) = measure(&given, true, seed).unwrap();
         given.buffer.dirty_max = SectorCount(0);
         given.buffer.write_cache = WriteCache::Always;
-        let found = judged(&given, &facts);
+        let found = assess(&given, &facts);
         assert!(found.wrong.is_empty(), "seed {seed}: {:?}", found.wrong);
     }
 }
 
 /// No hit reveals the bus rate of a drive that only matches speeds: its zero-latency reads are
-/// right or not determinable, but not denied.
+/// right or not determinable, but never ruled out.
 #[test]
-fn zero_latency_reads_are_not_denied_without_hits() {
+fn zero_latency_reads_are_not_ruled_out_without_hits() {
     for is_on_arrival in [false, true] {
         for name in ["hp-c2247", "seagate-st41601n"] {
             let mut given = catalogued(name);
@@ -234,8 +234,8 @@ fn zero_latency_reads_are_not_denied_without_hits() {
                 read_on_arrival: is_on_arrival,
                 ..Buffer::default()
             };
-            let (facts, ..) = found(&given, true, 7).unwrap();
-            let found = judged(&given, &facts);
+            let (facts, ..) = measure(&given, true, 7).unwrap();
+            let found = assess(&given, &facts);
             assert!(found.wrong.is_empty(), "{name}: {:?}", found.wrong);
         }
     }
@@ -243,7 +243,7 @@ fn zero_latency_reads_are_not_denied_without_hits() {
 
 /// Like the previous test, with noise of 0.1 ms.
 #[test]
-fn noise_does_not_turn_facts() {
+fn noise_does_not_change_facts() {
     for name in [
         "seagate-st41601n",
         "hp-c3323a",
@@ -253,9 +253,9 @@ fn noise_does_not_turn_facts() {
         let given = catalogued(name);
         let drive = SimulatedDrive::new(&given, HOST, 7).unwrap();
         let mut noisy = NoisyTransport::new(Box::new(drive), Span::from_us(100.0), 7);
-        let (facts, cost, wall) = found_behind(&mut noisy, &given, true, 7).unwrap();
-        let found = judged(&given, &facts);
-        let differing = battery::differing(&given, &found.described, true, (SEQUENCES, 3));
+        let (facts, cost, wall) = measure_through(&mut noisy, &given, true, 7).unwrap();
+        let found = assess(&given, &facts);
+        let differing = battery::count_differing(&given, &found.described, true, (SEQUENCES, 3));
         println!(
             "{name} with noise: {} commands, {:.1} min, {wall:.1} s; {} right, {differing} of \
              {SEQUENCES} differ",

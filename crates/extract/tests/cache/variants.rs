@@ -6,7 +6,7 @@ use diskarm_core::spec::{
 use diskarm_core::units::{SectorCount, Span};
 
 use crate::battery::{self, Random};
-use crate::{SEQUENCES, catalogued, found, judged};
+use crate::{SEQUENCES, assess, catalogued, measure};
 
 /// Two drives with small layouts, and one with a single zone.
 const DRIVES: [&str; 3] = ["hp-c2247", "seagate-st41601n", "dec-rz26"];
@@ -81,8 +81,8 @@ fn serves_reads(buffer: &Buffer) -> bool {
     buffer.caching && (buffer.delivered == DeliveredBlocks::Kept || ahead)
 }
 
-/// Changes the mechanism and overheads, too.
-fn shaken(mut spec: Spec, seed: u64) -> Spec {
+/// Also changes the mechanism and overheads.
+fn with_other_mechanism(mut spec: Spec, seed: u64) -> Spec {
     let mut random = Random::new(seed ^ 0x5eed);
     let mut factor = || 0.6 + random.below(1000) as f64 / 1250.0;
     spec.mechanics.period_ns = (spec.mechanics.period_ns * factor()).round();
@@ -112,7 +112,7 @@ fn shaken(mut spec: Spec, seed: u64) -> Spec {
     spec
 }
 
-/// Seeds of buffers, some of which were hard to find, and true to change the mechanism, too.
+/// Seeds of buffers, some of them hard to find, with true if the mechanism changes too.
 const SEEDS: [(u64, bool); 12] = [
     (0, false),
     (1, true),
@@ -129,16 +129,16 @@ const SEEDS: [(u64, bool); 12] = [
 ];
 
 #[test]
-fn buffers_at_random_are_found() {
-    for (seed, is_shaken) in SEEDS {
+fn random_buffers_are_found() {
+    for (seed, changes_mechanism) in SEEDS {
         let mut given = variant(DRIVES[seed as usize % DRIVES.len()], seed);
-        if is_shaken {
-            given = shaken(given, seed);
+        if changes_mechanism {
+            given = with_other_mechanism(given, seed);
         }
         assert!(serves_reads(&given.buffer), "{seed}");
-        let (facts, cost, wall) = found(&given, true, seed).unwrap();
-        let found = judged(&given, &facts);
-        let differing = battery::differing(&given, &found.described, true, (SEQUENCES, seed));
+        let (facts, cost, wall) = measure(&given, true, seed).unwrap();
+        let found = assess(&given, &facts);
+        let differing = battery::count_differing(&given, &found.described, true, (SEQUENCES, seed));
         println!(
             "{}: {} commands, {:.1} min, {wall:.1} s; {} right, {differing} of {SEQUENCES} differ",
             given.name,

@@ -1,4 +1,4 @@
-//! Layouts of drives that report something about them, truly or falsely.
+//! Layouts of drives that report information about them, correctly or not.
 
 use diskarm_core::geometry::Layout;
 use diskarm_core::spec::{Geometry, Sparing, Spec};
@@ -124,7 +124,7 @@ fn drives_that_translate_reveal_their_layout() {
 }
 
 /// Quantum's drives: exact to the sector on all drives whose tracks reads can confirm. Angles are
-/// relative to the index mark if a sector is listed as defective, else to the first block.
+/// relative to the index mark if a sector is listed as defective, otherwise to the first block.
 #[test]
 fn drives_that_report_notches_and_cylinders_reveal_their_layout() {
     for entry in diskarm_drives::CATALOGUE {
@@ -167,7 +167,7 @@ fn drives_that_report_notches_and_cylinders_reveal_their_layout() {
     }
 }
 
-/// The first block on another cylinder or head, or at another angle relative to the first block.
+/// Returns the first block on another track, or at another angle relative to the first block.
 fn difference_up_to_rotation(found: &Geometry, truth: &Geometry) -> Option<Lbn> {
     if let [Some(at), _] = differences_in_tracks(found, truth) {
         return Some(at);
@@ -186,13 +186,13 @@ fn difference_up_to_rotation(found: &Geometry, truth: &Geometry) -> Option<Lbn> 
 
 /// Returns the content of a mode page returned by MODE SENSE(6).
 fn page<'a>(code: u8, command: &[u8], data: &'a mut [u8]) -> Option<&'a mut [u8]> {
-    let is_it = command[0] == MODE_SENSE_6 && command[2] & 0x3f == code;
-    is_it.then(|| &mut data[6..])
+    let is_match = command[0] == MODE_SENSE_6 && command[2] & 0x3f == code;
+    is_match.then(|| &mut data[6..])
 }
 
 /// Nominal numbers of sectors and heads are measured instead, and the difference is reported.
 #[test]
-fn nominal_numbers_are_measured_instead() {
+fn nominal_values_are_measured_instead() {
     let spec = catalogued("hp-c3323a");
     let mut drive = Altered::new(&spec, &[SEND_DIAGNOSTIC], |command, data| {
         if let Some(page) = page(FormatDevice::CODE, command, data) {
@@ -277,7 +277,7 @@ fn translated_locations_are_checked() {
     assert_ne!(chosen.method, Method::Translated);
 }
 
-/// Without a list of defects the order of heads remains open; the rest is found.
+/// Without a list of defects the order of heads is unknown; everything else is found.
 #[test]
 fn drives_without_a_list_of_defects_are_measured() {
     let spec = catalogued("quantum-atlas-iii");

@@ -21,7 +21,7 @@ const SEEKS: [&str; 6] = [
     "seagate-cheetah-st34501n-calibrated",
 ];
 
-/// The layout as reads show it, without cylinders between zones.
+/// Returns the layout that reads show, without empty cylinders between zones.
 fn without_empty_cylinders(geometry: &Geometry) -> Geometry {
     let mut without_empty_cylinders = geometry.clone();
     let mut end = 0;
@@ -45,16 +45,16 @@ fn empty_cylinders_are_counted() {
         let mut spec = drive(seed);
         spec.mechanics = catalogued(SEEKS[seed as usize % SEEKS.len()]).mechanics;
         let g = &mut spec.geometry;
-        let mut apart = vec![0];
+        let mut gaps = vec![0];
         for _ in 1..g.zones.len() {
             let max = random.choose(&[0, 3, 60]);
-            apart.push(random.between(0, max) as u32);
+            gaps.push(random.between(0, max) as u32);
         }
         *g = without_empty_cylinders(g);
         let found = g.clone();
         let mut before = 0;
-        for (zone, apart) in g.zones.iter_mut().zip(&apart) {
-            before += apart;
+        for (zone, gaps) in g.zones.iter_mut().zip(&gaps) {
+            before += gaps;
             zone.first_cylinder += before;
             zone.end_cylinder += before;
         }
@@ -65,28 +65,28 @@ fn empty_cylinders_are_counted() {
         let layout = Layout::new(&found).unwrap();
         let setup = Setup::measure(&mut disk, &layout, Effort::Normal, seed).unwrap();
         let empty = empty::measure(&mut disk, &setup, &found.zones).unwrap();
-        counted += apart.len() - 1;
-        let same = empty.cylinders.iter().zip(&apart[1..]);
-        let same = same.filter(|(found, apart)| found == apart).count();
+        counted += gaps.len() - 1;
+        let same = empty.cylinders.iter().zip(&gaps[1..]);
+        let same = same.filter(|(found, gaps)| found == gaps).count();
         right += same;
-        if same + 1 < apart.len() {
-            println!("{}: {:?}, expected {:?}", spec.name, empty, &apart[1..]);
+        if same + 1 < gaps.len() {
+            println!("{}: {:?}, expected {:?}", spec.name, empty, &gaps[1..]);
             assert!(
-                same + empty.assumed.len() + 1 >= apart.len(),
+                same + empty.assumed.len() + 1 >= gaps.len(),
                 "{}",
                 spec.name
             );
             continue;
         }
-        let mut opened = found.clone();
-        empty.insert(&mut opened);
-        let (opened, truth) = (
-            Layout::new(&opened).unwrap(),
+        let mut completed = found.clone();
+        empty.insert(&mut completed);
+        let (completed, truth) = (
+            Layout::new(&completed).unwrap(),
             Layout::new(&spec.geometry).unwrap(),
         );
         let mut at = Lbn(0);
         while at.0 < truth.sectors().0 {
-            let (one, other) = (opened.extent(at), truth.extent(at));
+            let (one, other) = (completed.extent(at), truth.extent(at));
             assert_eq!(one.cylinder, other.cylinder, "{}: {at:?}", spec.name);
             at = at + one.sectors.min(other.sectors).max(SectorCount(1));
         }

@@ -21,7 +21,7 @@ fn catalogued(name: &str) -> Spec {
     spec::parse(diskarm_drives::find(name).unwrap().text, name).unwrap()
 }
 
-/// The first block whose location differs between the layouts.
+/// Returns the first block whose location differs between the layouts.
 fn difference(found: &Geometry, truth: &Geometry) -> Option<String> {
     let found = match Layout::new(found) {
         Ok(layout) => layout,
@@ -52,7 +52,7 @@ fn translate_layout(spec: &Spec) -> Result<(MeasuredLayout, Cost), Error> {
     Ok((found, disk.cost()))
 }
 
-/// Every block of every drive is located where the specification has it.
+/// Every block of every drive is found where the specification says it is.
 #[test]
 fn translated_layouts_are_exact() {
     for entry in diskarm_drives::CATALOGUE {
@@ -70,7 +70,7 @@ fn translated_layouts_are_exact() {
 }
 
 /// Blocks of the next zone that are in line with the previous zone by coincidence are not assigned
-/// to it. Where these are depends on the angle at which the next zone begins.
+/// to it. Their locations depend on the angle at which the next zone begins.
 #[test]
 fn zones_begin_at_any_angle() {
     let zone = |first: u32, sectors: u32, offset: u32| Zone {
@@ -100,7 +100,7 @@ fn zones_begin_at_any_angle() {
     }
 }
 
-/// The first difference in the ends of tracks or, up to a common rotation, in angles; and the first
+/// Returns the first difference in track ends or, up to a common rotation, angles; and the first
 /// in the ends of cylinders.
 fn differences_in_tracks(found: &Geometry, truth: &Geometry) -> [Option<Lbn>; 2] {
     differences_beyond(0.01, found, truth)
@@ -131,8 +131,8 @@ fn differences_beyond(sectors: f64, found: &Geometry, truth: &Geometry) -> [Opti
     first
 }
 
-/// The first block that begins a track or a cylinder in one layout only, or a track rotated by
-/// three sectors or more in one of them, up to a common rotation.
+/// Returns the first block that begins a track or cylinder in only one layout, or a track rotated
+/// by three sectors or more in one of them, up to a common rotation.
 fn first_other_track(found: &Geometry, truth: &Geometry) -> Option<Lbn> {
     let [found, truth] = [found, truth].map(|geometry| Layout::new(geometry).unwrap());
     let begins = |layout: &Layout| {
@@ -165,14 +165,15 @@ fn first_other_track(found: &Geometry, truth: &Geometry) -> Option<Lbn> {
 
 /// Maximum number of sectors per track for which read completion times show the end of the track.
 /// No layout is derived for drives with longer tracks.
-const TRACK: u32 = 3_700;
+const MAX_SECTORS_PER_TRACK: u32 = 3_700;
 
 /// Returns true if reads alone determine the layout. The ends of longer tracks, and of sectors
 /// within physical ones, remain unknown.
 fn reads_determine(spec: &Spec) -> bool {
     let geometry = &spec.geometry;
     let mut zones = geometry.zones.iter();
-    geometry.physical_sector == SectorCount(1) && zones.all(|zone| zone.sectors_per_track <= TRACK)
+    geometry.physical_sector == SectorCount(1)
+        && zones.all(|zone| zone.sectors_per_track <= MAX_SECTORS_PER_TRACK)
 }
 
 /// Reads alone find the ends of all tracks and cylinders of every drive, and all skews.
@@ -200,8 +201,8 @@ fn timed_layouts_have_every_track() {
 }
 
 /// With noise as long as a sector, the same holds for drives whose sectors are not much shorter. If
-/// the noise spans several sectors, the start of every track is right to three sectors. With more
-/// than 1000 sectors per track, measuring fails at once because reads scatter too much.
+/// the noise spans several sectors, every track start is right to within three sectors. With more
+/// than 1000 sectors per track, measuring fails immediately because reads scatter too much.
 #[test]
 fn layouts_are_timed_through_noise() {
     let (mut exact, mut by_track) = (0, 0);

@@ -39,7 +39,7 @@ const SPARINGS: [Sparing; 8] = [
     Sparing::SectorsPerDisk,
 ];
 
-/// Units of sparing per region and in the zone.
+/// Returns the number of sparing units per region and in the zone.
 fn units(g: &Geometry, sectors: u64, cylinders: u64) -> (u64, u64) {
     let cylinder = sectors * u64::from(g.surfaces);
     let zone = cylinder * cylinders;
@@ -90,7 +90,7 @@ fn zone(random: &mut Random, g: &Geometry, (first, sectors): (u32, u64)) -> Zone
     }
 }
 
-/// A drive of the catalogue with a random layout.
+/// Returns a drive of the catalogue with a random layout.
 pub fn drive(seed: u64) -> Spec {
     let mut random = Random(Pcg64Mcg::seed_from_u64(seed));
     let mut spec =
@@ -119,7 +119,7 @@ pub fn drive(seed: u64) -> Spec {
     }
     g.cylinders = g.zones.last().unwrap().end_cylinder;
     spec.mechanics.inward_seek = Span::ZERO;
-    g.sectors = mapped(&g);
+    g.sectors = capacity(&g);
     spec.name = format!(
         "seed {seed}: {} heads, {:?}, {:?}, {} zones",
         g.surfaces,
@@ -131,8 +131,8 @@ pub fn drive(seed: u64) -> Spec {
     spec
 }
 
-/// The capacity of the zones. An error for a wrong capacity would contain the right one.
-fn mapped(g: &Geometry) -> SectorCount {
+/// Returns the capacity of the zones. An error for a wrong capacity would contain the right one.
+fn capacity(g: &Geometry) -> SectorCount {
     let all: u64 = g
         .zones
         .iter()
@@ -165,15 +165,15 @@ fn mapped(g: &Geometry) -> SectorCount {
 #[test]
 fn random_layouts_are_found() {
     const DRIVES: u64 = 150;
-    let (mut asked, mut timed) = (0, 0);
+    let (mut translated, mut timed) = (0, 0);
     for seed in 0..DRIVES {
         let spec = drive(seed);
-        let of_drive =
+        let by_translation =
             translate_layout(&spec).map(|(found, _)| difference(&found.geometry, &spec.geometry));
-        let is_exact = of_drive == Ok(None);
+        let is_exact = by_translation == Ok(None);
         let front = spec.geometry.sparing == Sparing::SectorsPerCylinderFront;
-        assert!(is_exact || front, "{}: {of_drive:?}", spec.name);
-        asked += u64::from(is_exact);
+        assert!(is_exact || front, "{}: {by_translation:?}", spec.name);
+        translated += u64::from(is_exact);
 
         let mut simulated = SimulatedDrive::new(&spec, HOST, 1).unwrap();
         let mut disk = Disk::new(&mut simulated).unwrap();
@@ -183,8 +183,8 @@ fn random_layouts_are_found() {
             .map(|[tracks, _]| tracks);
         timed += u64::from(differs == Ok(None));
     }
-    println!("{asked} of {DRIVES} by TRANSLATE ADDRESS, {timed} by read completion times");
-    assert!(asked + 3 >= DRIVES, "{asked} of {DRIVES}");
+    println!("{translated} of {DRIVES} by TRANSLATE ADDRESS, {timed} by read completion times");
+    assert!(translated + 3 >= DRIVES, "{translated} of {DRIVES}");
     assert!(20 * timed >= 19 * DRIVES, "{timed} of {DRIVES}");
 }
 
@@ -228,7 +228,7 @@ fn notches_and_defects_determine_random_layouts() {
 
 /// This also holds if few or no slips determine the order of heads, and if blocks were reallocated.
 #[test]
-fn what_few_defects_leave_open_is_reported() {
+fn unknowns_due_to_few_defects_are_reported() {
     let (mut drives, mut reported) = (0, 0);
     for seed in 0..80 {
         let mut spec = drive(seed);
@@ -236,7 +236,7 @@ fn what_few_defects_leave_open_is_reported() {
         for (n, zone) in spec.geometry.zones.iter_mut().enumerate() {
             zone.slips.truncate(usize::from(n == 0 && seed % 4 > 0));
         }
-        spec.geometry.sectors = mapped(&spec.geometry);
+        spec.geometry.sectors = capacity(&spec.geometry);
         let count = if by_zone { seed % 3 * 4 } else { 0 };
         spec.geometry.grown_defects = GrownDefects { count, seed };
         if Layout::new(&spec.geometry).is_ok() {
@@ -251,7 +251,7 @@ fn what_few_defects_leave_open_is_reported() {
     );
 }
 
-/// Returns true if notch pages and listed defects determine the layout, or the rest is left open.
+/// Returns true if notch pages and listed defects determine the layout, except reported unknowns.
 fn notches_determine(spec: &Spec) -> bool {
     let mut simulated = SimulatedDrive::new(spec, HOST, 1).unwrap();
     let mut disk = Disk::new(&mut simulated).unwrap();
@@ -263,10 +263,10 @@ fn notches_determine(spec: &Spec) -> bool {
             return false;
         }
     };
-    let is_open = |what: &str| found.assumed.iter().any(|reported| reported.contains(what));
+    let is_unknown = |what: &str| found.assumed.iter().any(|reported| reported.contains(what));
     let counts = defects::count(&found.geometry, &listed).unwrap();
     let mut layouts = [found.geometry.clone(), spec.geometry.clone()];
-    if is_open("reallocated") {
+    if is_unknown("reallocated") {
         // Blocks that are not reallocated are where they were.
         for geometry in &mut layouts {
             geometry.grown_defects = GrownDefects::default();
@@ -277,10 +277,10 @@ fn notches_determine(spec: &Spec) -> bool {
         }
     }
     let [tracks, cylinders] = differences_in_tracks(&layouts[0], &layouts[1]);
-    let heads = is_open("order of heads") || heads_are_equal(&layouts[0], &layouts[1]);
+    let heads = is_unknown("order of heads") || heads_are_equal(&layouts[0], &layouts[1]);
     let good = [tracks, cylinders] == [None, None]
         && heads
-        && (is_open("reallocated") || counts.contradicted == 0)
+        && (is_unknown("reallocated") || counts.contradicted == 0)
         && counts.unlisted == 0;
     if !good {
         println!("{}: {tracks:?} {cylinders:?} {counts:?}", spec.name);

@@ -11,7 +11,7 @@ use crate::{HOST, catalogued, set_up};
 /// Drives without reconnections, minimum delays or settle times, so that the equations hold.
 const PLAIN: [&str; 3] = ["seagate-st41601n", "hp-c2490a", "hp-c3323a"];
 
-fn measured(spec: &Spec, layout: &Layout, kind: Kind) -> Mtbrc {
+fn measure(spec: &Spec, layout: &Layout, kind: Kind) -> Mtbrc {
     let mut drive = SimulatedDrive::new(spec, HOST, 5).unwrap();
     let mut disk = Disk::new(&mut drive).unwrap();
     let setup = set_up(&mut disk, layout, 5);
@@ -20,7 +20,7 @@ fn measured(spec: &Spec, layout: &Layout, kind: Kind) -> Mtbrc {
     found
 }
 
-/// The mean time of a sector in the first, the middle and the last zone, and the longest.
+/// Returns the mean time of a sector in the first, middle and last zone, and the longest time.
 fn media(spec: &Spec, layout: &Layout) -> (Span, Span) {
     let last = layout.sectors().0 - 1;
     let sectors = [last / 50, last / 2, last - last / 50].map(|at| {
@@ -58,7 +58,7 @@ fn pairs_on_one_track_obey_the_equations_of_overheads() {
                 Write => o.write_completion,
             };
             let kind = Kind::one_sector((first, second), To::SameTrack);
-            let found = measured(&spec, &layout, kind);
+            let found = measure(&spec, &layout, kind);
             let what = format!("{name} {kind:?}");
             let between = found.host + command + media + ends(second);
             assert_near(found.median.value, between, &what);
@@ -84,10 +84,10 @@ fn another_track_adds_the_head_switch_and_another_cylinder_the_seek() {
     let layout = Layout::new(&spec.geometry).unwrap();
     let kind = |to| Kind::one_sector((Access::Write, Access::Read), to);
     let [same, other, next] = [To::SameTrack, To::OtherTrack, To::Cylinders(1)].map(|to| {
-        let found = measured(&spec, &layout, kind(to));
+        let found = measure(&spec, &layout, kind(to));
         found.median.value - found.host
     });
     assert_near(other - same, spec.mechanics.head_switch, "head switch");
-    // Table entry of one cylinder.
+    // The table entry for one cylinder.
     assert_near(next - same, Span::from_ms(1.2644218), "one cylinder");
 }

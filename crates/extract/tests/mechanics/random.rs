@@ -12,7 +12,7 @@ use diskarm_extract::{Cost, ObservableTimes, SimulatedDrive};
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
-use crate::timing::{compared, measured, without_times};
+use crate::timing::{compare_sums, measure_all, without_times};
 use crate::{HOST, catalogued};
 
 struct Random(Pcg64Mcg);
@@ -77,22 +77,22 @@ impl Random {
         }
     }
 
-    /// Mechanics with head switches shorter and longer than the shortest seeks.
+    /// Returns mechanics whose head switch may be shorter or longer than the shortest seek.
     fn mechanics(&mut self, period_ns: f64, cylinders: u32) -> Mechanics {
         let (single, full) = (self.between(0.5, 3.0), self.between(10.0, 30.0));
-        let own = self.one_in(3);
+        let has_own_curve = self.one_in(3);
         let uneven = self.one_in(3);
         let settles = [self.one_in(4), self.one_in(4)];
-        let maybe = |is: bool, time: Span| if is { time } else { Span::ZERO };
+        let time_if = |is: bool, time: Span| if is { time } else { Span::ZERO };
         Mechanics {
             period_ns: period_ns * self.between(0.8, 1.2),
             seek: self.curve(cylinders, (single, full)),
             head_switch: self.ms(0.2, 3.0),
-            inward_seek: maybe(uneven, self.ms(-0.3, 0.3)),
-            track_settle: maybe(settles[0], self.ms(0.0, 0.8)),
-            cylinder_settle: maybe(settles[1], self.ms(0.0, 0.8)),
+            inward_seek: time_if(uneven, self.ms(-0.3, 0.3)),
+            track_settle: time_if(settles[0], self.ms(0.0, 0.8)),
+            cylinder_settle: time_if(settles[1], self.ms(0.0, 0.8)),
             write_settle: self.ms(-0.15, 1.5),
-            write_seek: own.then(|| {
+            write_seek: has_own_curve.then(|| {
                 let longer = (self.between(0.0, 1.0), self.between(-1.0, 3.0));
                 self.curve(cylinders, (single + longer.0, full + longer.1))
             }),
@@ -101,7 +101,7 @@ impl Random {
     }
 }
 
-/// A drive of the catalogue with other mechanics.
+/// Returns a drive of the catalogue with other mechanics.
 fn drive(seed: u64) -> Spec {
     const DRIVES: [&str; 9] = [
         "dec-rz26",
@@ -143,7 +143,7 @@ fn scattering(seed: u64) -> Spec {
     spec
 }
 
-/// A drive of 2 to 16 TB.
+/// Returns a drive of 2 to 16 TB.
 fn large(seed: u64) -> Spec {
     let mut random = Random(Pcg64Mcg::seed_from_u64(seed));
     let mut spec = catalogued("sata-4tb-7200");
@@ -191,8 +191,8 @@ fn large(seed: u64) -> Spec {
     spec
 }
 
-/// Returns the largest difference between the given and the found leads of seeks, as a share of 1 %
-/// or 0.02 ms, or where seeks scatter, of three times the uncertainty of nearby points if larger.
+/// Returns the largest difference between the given and the found leads of seeks, as a multiple of
+/// 1 % or 0.02 ms or, if seeks scatter, of three times the uncertainty of nearby points if larger.
 fn worst(given: &Spec, found: &Spec, seeks: &Seeks, op: Op) -> (f64, u32) {
     let leads = [given, found].map(ObservableTimes::new);
     let lead = |k: usize, way: (u32, u32)| leads[k].lead(op, (Cylinder(way.0), Cylinder(way.1)));
@@ -234,7 +234,7 @@ fn worst(given: &Spec, found: &Spec, seeks: &Seeks, op: Op) -> (f64, u32) {
 fn check(spec: &Spec, seed: u64) -> Cost {
     let layout = Layout::new(&spec.geometry).unwrap();
     let mut drive = SimulatedDrive::new(spec, HOST, seed).unwrap();
-    let (timing, _, cost) = measured(&mut drive, &layout, seed);
+    let (timing, _, cost) = measure_all(&mut drive, &layout, seed);
     let mut found = without_times(spec);
     timing.describe(&mut found);
     let name = &spec.name;
@@ -246,7 +246,7 @@ fn check(spec: &Spec, seed: u64) -> Cost {
         let (worst, distance) = worst(spec, &found, seeks, op);
         assert!(worst <= 1.0, "{name}: {op:?} over {distance}: {worst}");
     }
-    compared(spec, &found, 1.0);
+    compare_sums(spec, &found, 1.0);
     cost
 }
 

@@ -32,7 +32,7 @@ fn the_period_is_found_to_two_nanoseconds() {
 }
 
 #[test]
-fn noise_of_a_tenth_of_a_millisecond_leaves_six_nanoseconds() {
+fn the_period_is_found_to_six_nanoseconds_despite_noise() {
     for (name, seed) in DRIVES.iter().zip(1..) {
         let spec = catalogued(name);
         let drive = SimulatedDrive::new(&spec, HOST, seed).unwrap();
@@ -72,7 +72,7 @@ impl Transport for Careless {
 }
 
 #[test]
-fn a_drive_that_ignores_force_unit_access_is_measured_all_the_same() {
+fn a_drive_that_ignores_force_unit_access_is_measured_too() {
     let mut buffered = 0;
     for (name, seed) in DRIVES.iter().zip(1..) {
         let spec = catalogued(name);
@@ -92,7 +92,7 @@ fn a_drive_that_ignores_force_unit_access_is_measured_all_the_same() {
 }
 
 #[test]
-fn read_ahead_of_some_revolutions_is_not_taken_for_a_slow_rotation() {
+fn long_read_ahead_is_not_mistaken_for_slow_rotation() {
     let mut spec = catalogued("seagate-st41601n");
     for (blocks, seed) in [(130, 1), (260, 2), (520, 3)] {
         spec.buffer.segment = SectorCount(blocks);

@@ -19,8 +19,8 @@ use diskarm_wire::sense::{Code, Format, Key};
 
 use crate::{DRIVES, HOST, catalogued, set_up};
 
-/// Returns the largest error of the curve at any distance, as a share of the allowed error: 1 % or
-/// 0.02 ms, or where seeks scatter, three times the uncertainty of the points if larger.
+/// Returns the largest error of the curve at any distance, as a multiple of the allowed error: 1 %
+/// or 0.02 ms or, if seeks scatter, three times the uncertainty of the points if larger.
 ///
 /// Seeks are compared with a request without one, whose overhead includes its settling time.
 pub fn worst(found: &Seeks, spec: &Spec, op: Op) -> f64 {
@@ -93,7 +93,7 @@ fn seeks_are_found_at_every_distance() {
         let worst = worst(&found, &spec, Op::Read);
         let cost = disk.cost();
         println!(
-            "{name}: {worst:.2} of what is allowed, {} commands, {:.0} s",
+            "{name}: {worst:.2} of the allowed error, {} commands, {:.0} s",
             cost.commands - before.commands,
             (cost.time - before.time).as_s()
         );
@@ -104,8 +104,8 @@ fn seeks_are_found_at_every_distance() {
     }
 }
 
-/// Returns the curve by SEEK; its largest errors at the measured distances and at any, as shares of
-/// 1 % or 0.02 ms; and its cost.
+/// Returns the curve measured by SEEK; its largest errors at the measured distances and at all, as
+/// multiples of 1 % or 0.02 ms; and its cost.
 fn by_seek(
     drive: &mut dyn Transport,
     (spec, layout): (&Spec, &Layout),
@@ -132,7 +132,7 @@ fn by_seek(
     (found, (measured, anywhere), cost)
 }
 
-/// Returns the time by MTBRC for a distance, in milliseconds: between its points on a line.
+/// Returns the time by MTBRC for a distance, in milliseconds, interpolated linearly.
 fn by_mtbrc_ms(seeks: &Seeks, distance: u32) -> f64 {
     let shorter = seeks
         .points
@@ -148,10 +148,10 @@ fn by_mtbrc_ms(seeks: &Seeks, distance: u32) -> f64 {
     from + share * (to - from)
 }
 
-/// By SEEK: the mean and maximum curves are within 1 % or 0.02 ms at every distance and agree with
+/// The mean and maximum curves by SEEK are within 1 % or 0.02 ms at every distance and agree with
 /// MTBRC's. The corrective value comes from pairs that read first, or that write first.
 #[test]
-fn seek_commands_tell_the_curve_too() {
+fn seek_commands_measure_the_curve_too() {
     for (name, seed) in DRIVES.iter().zip(1..) {
         let spec = catalogued(name);
         let layout = Layout::new(&spec.geometry).unwrap();
@@ -160,7 +160,7 @@ fn seek_commands_tell_the_curve_too() {
             let (found, (measured, anywhere), cost) =
                 by_seek(&mut drive, (&spec, &layout), first, seed);
             println!(
-                "{name} {first:?}: {measured:.2}, anywhere {anywhere:.2} of what is allowed, {} \
+                "{name} {first:?}: {measured:.2}, anywhere {anywhere:.2} of the allowed error, {} \
                  commands, {:.0} s",
                 cost.commands,
                 cost.time.as_s()
@@ -186,12 +186,12 @@ fn seek_commands_tell_the_curve_too() {
             let mut sum_ms = 0.0;
             for point in &found.points {
                 let one = point.mean.value.as_ms();
-                let apart = (one - by_mtbrc_ms(&other, point.distance)).abs();
+                let difference = (one - by_mtbrc_ms(&other, point.distance)).abs();
                 assert!(
-                    apart < 0.02f64.max(0.01 * one),
-                    "{name}: {point:?} {apart} ms"
+                    difference < 0.02f64.max(0.01 * one),
+                    "{name}: {point:?} {difference} ms"
                 );
-                sum_ms += apart;
+                sum_ms += difference;
             }
             let mean_ms = sum_ms / found.points.len() as f64;
             assert!(mean_ms < 0.02, "{name}: {mean_ms} ms");
@@ -235,7 +235,7 @@ impl Transport for Immediate {
 }
 
 #[test]
-fn a_seek_that_does_not_wait_tells_nothing() {
+fn a_seek_that_does_not_wait_is_reported() {
     let spec = catalogued("hp-c3323a");
     let layout = Layout::new(&spec.geometry).unwrap();
     let mut drive = Immediate(SimulatedDrive::new(&spec, HOST, 1).unwrap());
@@ -295,7 +295,7 @@ impl Transport for FailingSeeks<'_> {
 /// If seeks scatter, three pairs may agree by chance: the curve reports and omits this distance,
 /// and is as accurate as before elsewhere, with or without a bend.
 #[test]
-fn a_distance_of_which_little_is_seen_is_left_out() {
+fn a_distance_with_few_successful_reads_is_omitted() {
     let mut spec = catalogued("hp-c3323a");
     spec.mechanics.seek_scatter = Some(SeekCurve::Table(vec![(1, Span::from_us(100.0))]));
     let layout = Layout::new(&spec.geometry).unwrap();
@@ -320,7 +320,7 @@ fn a_distance_of_which_little_is_seen_is_left_out() {
         assert!(has(&all) && all.remark.is_none(), "{all:?}");
         assert!(!has(&some), "{some:?}");
         let remark = format!(
-            "without 1 of {} distances, whose pairs give the time no bound",
+            "without 1 of {} distances, whose pairs do not bound the time",
             some.points.len() + 1
         );
         assert_eq!(some.remark, Some(remark));

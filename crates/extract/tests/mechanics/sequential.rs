@@ -6,7 +6,7 @@ use diskarm_core::spec::Spec;
 use diskarm_core::units::SectorCount;
 use diskarm_extract::{SimulatedDrive, Transport, mean_sequential_response};
 
-use crate::timing::{measured, without_times};
+use crate::timing::{measure_all, without_times};
 use crate::{HOST, catalogued};
 
 /// Drives on which small errors cost or save a revolution: two without a command overhead, whose
@@ -25,7 +25,7 @@ const DRIVES: [&str; 6] = [
 /// Asserts that the drive measured through a transport takes as long, within 1 %.
 fn check(given: &Spec, drive: &mut dyn Transport, seed: u64) {
     let layout = Layout::new(&given.geometry).unwrap();
-    let (timing, ..) = measured(drive, &layout, seed);
+    let (timing, ..) = measure_all(drive, &layout, seed);
     let mut found = without_times(given);
     timing.describe(&mut found);
     for op in [Op::Read, Op::Write] {
@@ -33,9 +33,9 @@ fn check(given: &Spec, drive: &mut dyn Transport, seed: u64) {
             let sectors = SectorCount(kib * 1024 / u64::from(given.geometry.sector_bytes));
             let [was, is] =
                 [given, &found].map(|spec| mean_sequential_response(spec, op, sectors).unwrap());
-            let off = (is - was).as_ms().abs();
+            let error = (is - was).as_ms().abs();
             assert!(
-                off < 0.01 * was.as_ms(),
+                error < 0.01 * was.as_ms(),
                 "{}, seed {seed}: {op:?} of {kib} KiB take {is}, given {was}",
                 given.name
             );

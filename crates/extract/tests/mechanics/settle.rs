@@ -6,7 +6,7 @@ use diskarm_core::spec::{Spec, WriteCache, WriteStart};
 use diskarm_core::units::{SectorCount, Span};
 use diskarm_extract::{ObservableTimes, SimulatedDrive, Transport, mean_sequential_response};
 
-use crate::timing::{compared, measured, without_times};
+use crate::timing::{compare_sums, measure_all, without_times};
 use crate::{HOST, catalogued};
 
 /// Drives with a write cache and a settling time on the current track, which decides whether
@@ -19,7 +19,7 @@ const DRIVES: [&str; 2] = [
 /// Returns the specification measured through a transport.
 fn found(given: &Spec, drive: &mut dyn Transport, seed: u64) -> Spec {
     let layout = Layout::new(&given.geometry).unwrap();
-    let (timing, ..) = measured(drive, &layout, seed);
+    let (timing, ..) = measure_all(drive, &layout, seed);
     let mut found = without_times(given);
     timing.describe(&mut found);
     found
@@ -28,7 +28,7 @@ fn found(given: &Spec, drive: &mut dyn Transport, seed: u64) -> Spec {
 /// The settling time is right within 0.02 ms, sums are unchanged, and sequential writes take as
 /// long on the measured drive, within 1 %.
 #[test]
-fn what_a_write_cache_takes_in_tells_the_time_to_settle() {
+fn absorbed_writes_reveal_the_settling_time() {
     for name in DRIVES {
         let given = catalogued(name);
         for seed in 1..3 {
@@ -39,7 +39,7 @@ fn what_a_write_cache_takes_in_tells_the_time_to_settle() {
                 (is - was).as_ms().abs() < 0.02,
                 "{name}, seed {seed}: {is} to settle, given {was}"
             );
-            compared(&given, &found, 1.0);
+            compare_sums(&given, &found, 1.0);
             for kib in [8, 64] {
                 let sectors = SectorCount(kib * 1024 / u64::from(given.geometry.sector_bytes));
                 let [was, is] = [&given, &found]
@@ -72,7 +72,7 @@ fn waiting(settle: Span, start: u64, delay: Span) -> Spec {
 /// appear as a settling time. If they wait for the arm, the settling time is found and may include
 /// the reconnection; consecutive writes, whose data arrive later, take as long as before.
 #[test]
-fn a_wait_for_data_is_not_taken_for_a_time_to_settle() {
+fn a_wait_for_data_is_not_mistaken_for_settling() {
     let ms = Span::from_ms;
     for (settle, start, delay, is_found) in [
         (ms(0.0), 1, ms(0.0), false),
@@ -93,14 +93,14 @@ fn a_wait_for_data_is_not_taken_for_a_time_to_settle() {
         };
         let min = if is_found { settle } else { Span::ZERO };
         assert!((min..=max).contains(&is), "{what}: found {is}");
-        let behind = |spec| {
+        let write_after_write = |spec| {
             let sums = ObservableTimes::new(spec).sums();
             let sum = sums
                 .into_iter()
                 .find(|(name, _)| *name == "write after write");
             sum.unwrap().1
         };
-        let [was, is] = [&given, &found].map(behind);
+        let [was, is] = [&given, &found].map(write_after_write);
         assert!((is - was).as_ms().abs() < 0.02, "{what}: {is}, given {was}");
     }
 }

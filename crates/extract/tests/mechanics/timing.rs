@@ -16,7 +16,7 @@ use rand_pcg::Pcg64Mcg;
 use crate::seek::worst;
 use crate::{DRIVES, HOST, catalogued};
 
-/// A specification without the mechanics, overheads and bus rates of `spec`.
+/// Returns `spec` without its mechanics, overheads and bus rates.
 pub fn without_times(spec: &Spec) -> Spec {
     Spec {
         mechanics: Default::default(),
@@ -30,8 +30,8 @@ pub fn without_times(spec: &Spec) -> Spec {
     }
 }
 
-/// Measures everything, and its cost: by reads alone, and in total.
-pub fn measured(drive: &mut dyn Transport, layout: &Layout, seed: u64) -> (Timing, Cost, Cost) {
+/// Measures everything. Also returns the cost of the reads, and the total cost.
+pub fn measure_all(drive: &mut dyn Transport, layout: &Layout, seed: u64) -> (Timing, Cost, Cost) {
     let mut disk = Disk::new(drive).unwrap();
     let mut timing = timing::measure(&mut disk, layout, Effort::Normal, seed).unwrap();
     let reads = disk.cost();
@@ -40,16 +40,17 @@ pub fn measured(drive: &mut dyn Transport, layout: &Layout, seed: u64) -> (Timin
     (timing, reads, disk.cost())
 }
 
-/// Asserts that sums agree within `times` 0.02 ms. Returns the largest error in ms, and its name.
-pub fn compared(given: &Spec, found: &Spec, times: f64) -> (f64, &'static str) {
+/// Asserts that sums agree within `times` times 0.02 ms. Returns the largest error in ms and its
+/// name.
+pub fn compare_sums(given: &Spec, found: &Spec, times: f64) -> (f64, &'static str) {
     let mut max = (0.0, "");
     let sums = |spec| ObservableTimes::new(spec).sums();
     for ((what, a), (_, b)) in sums(given).into_iter().zip(sums(found)) {
         let error = (b - a).as_ms();
         // A seek before a write is known to 1 % if it has its own curve.
-        let own = found.mechanics.write_seek.is_some();
+        let has_own_curve = found.mechanics.write_seek.is_some();
         let allowed = match what {
-            "seek and write after read" | "seek and write after write" if own => 0.1,
+            "seek and write after read" | "seek and write after write" if has_own_curve => 0.1,
             _ => 0.02,
         };
         let name = &given.name;
@@ -84,13 +85,13 @@ fn overheads_are_found() {
         let layout = Layout::new(&spec.geometry).unwrap();
         let clock = std::time::Instant::now();
         let mut drive = SimulatedDrive::new(&spec, HOST, seed).unwrap();
-        let (timing, reads, cost) = measured(&mut drive, &layout, seed);
+        let (timing, reads, cost) = measure_all(&mut drive, &layout, seed);
         let wall = clock.elapsed().as_secs_f64();
         let mut found = without_times(&spec);
         timing.describe(&mut found);
         assert_eq!(found.contradiction(), None, "{name}");
         let seeks = worst(&timing.seeks, &spec, Op::Read);
-        let max = compared(&spec, &found, 1.0);
+        let max = compare_sums(&spec, &found, 1.0);
         println!("{} {wall:.2} |", row(name, (seeks, max), (reads, cost)));
         assert!(seeks <= 1.0, "{name}: {seeks}");
         assert!(cost.time < Span::from_s(600.0), "{name}: {cost:?}");
@@ -129,7 +130,7 @@ impl SerialDrive {
 /// If seeks or overheads are off by some microseconds, a few requests in a thousand just catch a
 /// sector on one drive and just miss it on the other.
 #[test]
-fn services_of_the_found_drive_are_those_of_the_given_one() {
+fn service_times_of_the_found_drive_match_the_given_one() {
     let mut generator = Pcg64Mcg::seed_from_u64(1);
     let mut below = |end: u64| ((u128::from(generator.next_u64()) * u128::from(end)) >> 64) as u64;
     for (name, seed) in DRIVES.iter().zip(1..) {
@@ -139,7 +140,7 @@ fn services_of_the_found_drive_are_those_of_the_given_one() {
         }
         let layout = Layout::new(&spec.geometry).unwrap();
         let mut drive = SimulatedDrive::new(&spec, HOST, seed).unwrap();
-        let (timing, ..) = measured(&mut drive, &layout, seed);
+        let (timing, ..) = measure_all(&mut drive, &layout, seed);
         let mut found = without_times(&spec);
         timing.describe(&mut found);
         // The rotations differ by the time after the media, which cannot be observed.
@@ -167,9 +168,9 @@ fn services_of_the_found_drive_are_those_of_the_given_one() {
             request.force_unit_access = below(2) == 0;
             at += Span::from_us(50.0 + below(40_000) as f64);
             let ends = drives.each_mut().map(|drive| drive.serve(at, request));
-            let apart = ends[1].after(ends[0]).as_ns() as f64;
-            let turns = (apart / period).round();
-            let error = (apart - turns * period).abs() / 1e6;
+            let difference = ends[1].after(ends[0]).as_ns() as f64;
+            let turns = (difference / period).round();
+            let error = (difference - turns * period).abs() / 1e6;
             missed += u32::from(turns != 0.0 || error > 0.02);
             // After an absorbed write, a request may wait for the part of a revolution that the
             // write's data missed.
@@ -196,11 +197,11 @@ fn noise_is_averaged_out() {
         let layout = Layout::new(&spec.geometry).unwrap();
         let drive = SimulatedDrive::new(&spec, HOST, seed).unwrap();
         let mut noisy = NoisyTransport::new(Box::new(drive), Span::from_us(100.0), seed);
-        let (timing, reads, cost) = measured(&mut noisy, &layout, seed);
+        let (timing, reads, cost) = measure_all(&mut noisy, &layout, seed);
         let mut found = without_times(&spec);
         timing.describe(&mut found);
         let seeks = worst(&timing.seeks, &spec, Op::Read);
-        let max = compared(&spec, &found, 3.0);
+        let max = compare_sums(&spec, &found, 3.0);
         println!("{}", row(name, (seeks, max), (reads, cost)));
         assert!(seeks <= 3.0, "{name}: {seeks}");
         assert!(cost.time < Span::from_s(1200.0), "{name}: {cost:?}");

@@ -11,7 +11,7 @@ use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
 use crate::seek::worst;
-use crate::timing::{compared, measured, without_times};
+use crate::timing::{compare_sums, measure_all, without_times};
 use crate::{DRIVES, HOST, catalogued, set_up};
 
 struct Random(Pcg64Mcg);
@@ -25,7 +25,7 @@ impl Random {
         Span::from_us(self.below(end) as f64)
     }
 
-    /// From half to twice the time.
+    /// Scales a time by a factor between a half and two.
     fn scale(&mut self, time: &mut Span) {
         let times = 0.5 + 1.5 * self.below(1000) as f64 / 1000.0;
         *time = Span::from_ns((time.as_ns() as f64 * times) as i64);
@@ -111,18 +111,18 @@ fn variants_are_measured_too() {
         spec.name = format!("{name}, seed {seed}, changes {changes:?}");
         let layout = Layout::new(&spec.geometry).unwrap();
         let mut drive = SimulatedDrive::new(&spec, HOST, seed).unwrap();
-        let (timing, ..) = measured(&mut drive, &layout, seed);
+        let (timing, ..) = measure_all(&mut drive, &layout, seed);
         let mut found = without_times(&spec);
         timing.describe(&mut found);
         assert_eq!(found.contradiction(), None, "{}", spec.name);
         let seeks = worst(&timing.seeks, &spec, Op::Read);
         assert!(seeks <= 1.0, "{}: {seeks}", spec.name);
-        compared(&spec, &found, 1.0);
+        compare_sums(&spec, &found, 1.0);
     }
     assert!(measurable > 50, "{measurable}");
 }
 
-/// The drive with two zones, and with read-ahead that continues to the end of the sector.
+/// Returns the drive with two zones and with read-ahead that continues to the end of the sector.
 fn finishing(mut spec: Spec, sectors: [u32; 2]) -> Spec {
     let zone = |first: u32, sectors: u32| Zone {
         first_cylinder: first,
@@ -148,8 +148,8 @@ fn finishing(mut spec: Spec, sectors: [u32; 2]) -> Spec {
 /// Read-ahead to the end of the sector is detected on all drives except one, although their zones
 /// have nearly equal and small numbers of sectors.
 #[test]
-fn read_ahead_to_the_end_of_a_sector_is_seen_in_similar_zones() {
-    let mut seen = 0;
+fn read_ahead_to_the_end_of_a_sector_is_detected_in_similar_zones() {
+    let mut detected = 0;
     for sectors in 24..40 {
         let spec = finishing(catalogued("hp-c2247"), [sectors, sectors - 1]);
         let layout = Layout::new(&spec.geometry).unwrap();
@@ -157,15 +157,15 @@ fn read_ahead_to_the_end_of_a_sector_is_seen_in_similar_zones() {
         let mut disk = Disk::new(&mut drive).unwrap();
         let rotation = rotation::measure(&mut disk, Effort::Normal, 1).unwrap();
         let idle = idle::measure(&mut disk, &layout, &rotation, 1).unwrap();
-        seen += u32::from(idle.rest > Span::ZERO);
+        detected += u32::from(idle.rest > Span::ZERO);
     }
-    assert!(seen >= 15, "{seen} of 16");
+    assert!(detected >= 15, "{detected} of 16");
 }
 
 /// If a sector of one zone lasts as long as two or three of another, an arm that continues to the
 /// end of a sector is always equally late, but is not mistaken for a free and slower one.
 #[test]
-fn an_arm_that_waits_is_not_taken_for_a_slow_one() {
+fn a_waiting_arm_is_not_mistaken_for_a_slow_one() {
     for sectors in [[24, 12], [48, 24], [36, 12], [24, 24]] {
         let mut spec = finishing(catalogued("ibm-18es"), sectors);
         spec.buffer.read_ahead_max = SectorCount(8);
@@ -185,23 +185,23 @@ fn an_arm_that_waits_is_not_taken_for_a_slow_one() {
 fn noise_does_not_end_read_ahead_early() {
     let spec = catalogued("seagate-cheetah-st34501n");
     let layout = Layout::new(&spec.geometry).unwrap();
-    let measured = |transport: &mut dyn Transport, seed| {
+    let measure_idle = |transport: &mut dyn Transport, seed| {
         let mut disk = Disk::new(transport).unwrap();
         let rotation = rotation::measure(&mut disk, Effort::Normal, seed).unwrap();
         idle::measure(&mut disk, &layout, &rotation, seed).unwrap()
     };
-    let exact = measured(&mut SimulatedDrive::new(&spec, HOST, 1).unwrap(), 1);
+    let exact = measure_idle(&mut SimulatedDrive::new(&spec, HOST, 1).unwrap(), 1);
     assert!(exact.ahead.iter().all(|ahead| ahead.0 > 0), "{exact:?}");
-    let mut looked = 0;
+    let mut compared = 0;
     for seed in 1..=16 {
         let drive = SimulatedDrive::new(&spec, HOST, seed).unwrap();
         let mut noisy = NoisyTransport::new(Box::new(drive), Span::from_us(100.0), seed);
-        let found = measured(&mut noisy, seed);
+        let found = measure_idle(&mut noisy, seed);
         // If its wait is shorter than the noise, a waiting arm may appear free.
         if found.rest > Span::ZERO {
             assert_eq!(found.ahead, exact.ahead, "seed {seed}");
-            looked += 1;
+            compared += 1;
         }
     }
-    assert!(looked >= 8, "{looked}");
+    assert!(compared >= 8, "{compared}");
 }

@@ -3,7 +3,7 @@
 use diskarm_core::geometry::Layout;
 use diskarm_core::spec::{Spec, WriteStart};
 use diskarm_core::units::{SectorCount, Span};
-use diskarm_extract::overheads::{self, Unsure, Wait};
+use diskarm_extract::overheads::{self, Undetermined, Wait};
 use diskarm_extract::{Disk, SimulatedDrive};
 
 use crate::{HOST, catalogued, set_up};
@@ -35,7 +35,7 @@ fn with_bus(sector_us: f64, waits_for: u64) -> Spec {
 /// On one track a bus of 0.2133 ms per sector is 0.0806 ms slower than the media, and so delays
 /// each further sector like a bus of 0.0806 ms whose media wait for all sectors.
 #[test]
-fn a_slow_bus_is_told_from_a_wait_without_zones_to_compare() {
+fn a_slow_bus_is_distinguished_from_a_wait_in_one_zone() {
     let least_delay = Span::from_us(400.0);
     for (bus, sectors) in [(213.3, 1), (80.6, 20), (213.3, 3), (60.0, 2), (150.0, 1)] {
         for delay in [Span::ZERO, least_delay] {
@@ -56,33 +56,36 @@ fn a_slow_bus_is_told_from_a_wait_without_zones_to_compare() {
     }
 }
 
-/// If the media continue without a pause from track to track, both take equally long.
+/// If the media continue without a pause from track to track, the two cases take equally long.
 #[test]
-fn a_slow_bus_that_nothing_tells_from_a_wait_is_not_called_certain() {
+fn an_indistinguishable_slow_bus_is_reported() {
     for (bus, sectors) in [(213.3, 1), (80.6, 500)] {
         let mut spec = with_bus(bus, sectors);
         spec.geometry.zones[0].track_skew_sectors = 0.0;
         spec.mechanics.head_switch = Span::ZERO;
         let found = waits(&spec, 3);
-        assert_eq!(found.unsure, Some(Unsure::SlowBus), "{found:?}");
+        assert_eq!(found.unsure, Some(Undetermined::SlowBus), "{found:?}");
     }
 }
 
 /// A drive that waits for more sectors than were written.
 #[test]
-fn a_wait_without_an_end_is_not_called_certain() {
+fn a_wait_for_more_than_the_largest_write_is_reported() {
     let found = waits(&with_bus(40.0, 500), 3);
-    assert_eq!(found.unsure, Some(Unsure::More), "{found:?}");
+    assert_eq!(found.unsure, Some(Undetermined::More), "{found:?}");
 }
 
 /// A drive with room for one sector accepts the next one when the first is on the media, and waits
 /// a revolution for its sector to return.
 #[test]
-fn missed_revolutions_are_not_taken_for_a_slow_bus() {
+fn missed_revolutions_are_not_mistaken_for_a_slow_bus() {
     let mut spec = catalogued("hp-c2247");
     spec.buffer.segment = SectorCount(1);
     spec.buffer.read_ahead_max = SectorCount(1);
     assert_eq!(spec.contradiction(), None);
     let found = waits(&spec, 3);
-    assert_eq!((found.sector, found.unsure), (None, Some(Unsure::Missed)));
+    assert_eq!(
+        (found.sector, found.unsure),
+        (None, Some(Undetermined::Missed))
+    );
 }

@@ -109,7 +109,7 @@ impl<'a> Validation<'a> {
         seed: u64,
     ) -> Result<Replayed, RejectedRequest> {
         let mechanism = self.mechanism.at_angle(origin);
-        let mut drive = Drive::with_mechanism(self.spec, mechanism).seeded(seed);
+        let mut drive = Drive::with_mechanism(self.spec, mechanism).with_seed(seed);
         let mut replayed = Replayed::default();
         let mut workload = Replay::new(steps, Instant::START);
         engine::run(&mut drive, &mut workload, &mut replayed)?;

@@ -1,4 +1,4 @@
-//! Parses an SVG drawing, in its units: tenths of pixels.
+//! Parses an SVG drawing, in units of tenths of pixels.
 
 use std::sync::Arc;
 
@@ -16,13 +16,13 @@ struct Element {
     fill: String,
     opacity: f64,
     points: Vec<Position>,
-    /// The position of a text, the centre of a circle, or the corner of a rectangle.
+    /// The position of text, the centre of a circle, or the corner of a rectangle.
     at: Position,
     size: Position,
     radius: f64,
     text: String,
-    is_turned: bool,
-    /// A part of a mark or of an arrow.
+    is_rotated: bool,
+    /// True for a part of a mark or of an arrow.
     is_marking: bool,
 }
 
@@ -31,7 +31,7 @@ pub struct Drawing {
     size: [f64; 2],
 }
 
-/// Two numbers of an axis and their positions, which determine the position of any value.
+/// Two numbers on an axis and their positions, from which the position of any value follows.
 #[derive(Debug)]
 pub struct Measure {
     scale: Scale,
@@ -45,22 +45,25 @@ impl Measure {
             Scale::Log2 | Scale::Log10 => value.ln(),
         };
         let [(first, start), (last, end)] = self.ticks;
-        let share = (position(value) - position(first)) / (position(last) - position(first));
-        start + share * (end - start)
+        let fraction = (position(value) - position(first)) / (position(last) - position(first));
+        start + fraction * (end - start)
     }
 }
 
 fn number(node: Node, name: &str) -> f64 {
     node.attribute(name)
-        .map_or(0.0, |text| text.parse().expect("a number"))
+        .map_or(0.0, |text| text.parse().expect("valid number"))
 }
 
 fn element(node: Node) -> Element {
-    let of = |name: &str| node.attribute(name).unwrap_or("").to_owned();
-    let list = of("points");
+    let attribute = |name: &str| node.attribute(name).unwrap_or("").to_owned();
+    let list = attribute("points");
     let points = list.split_whitespace().map(|pair| {
-        let (x, y) = pair.split_once(',').expect("a pair");
-        (x.parse().expect("a number"), y.parse().expect("a number"))
+        let (x, y) = pair.split_once(',').expect("valid pair");
+        (
+            x.parse().expect("valid number"),
+            y.parse().expect("valid number"),
+        )
     });
     let [x, y] = if node.has_attribute("cx") {
         ["cx", "cy"]
@@ -76,15 +79,15 @@ fn element(node: Node) -> Element {
     }
     Element {
         tag: node.tag_name().name().to_owned(),
-        stroke: of("stroke"),
-        fill: of("fill"),
+        stroke: attribute("stroke"),
+        fill: attribute("fill"),
         opacity: number(node, "opacity"),
         points,
         at: (number(node, x), number(node, y)),
         size: (number(node, "width"), number(node, "height")),
         radius: number(node, "r"),
         text: node.text().unwrap_or("").trim().to_owned(),
-        is_turned: node.has_attribute("transform"),
+        is_rotated: node.has_attribute("transform"),
         is_marking: node
             .parent()
             .is_some_and(|group| group.has_attribute("data-at")),
@@ -119,15 +122,15 @@ impl Drawing {
         self.size
     }
 
-    /// Left, top, right, bottom: the ends of the grid or of the axes.
+    /// Returns the left, top, right and bottom edges of the plotting area.
     pub fn plotting_area(&self) -> [f64; 4] {
-        let rim = self
+        let axes = self
             .elements
             .iter()
             .find(|e| e.tag == "polyline")
-            .expect("the axes");
-        let [(left, top), _, (right, bottom)] = rim.points[..] else {
-            panic!("{rim:?}");
+            .expect("has axes");
+        let [(left, top), _, (right, bottom)] = axes.points[..] else {
+            panic!("{axes:?}");
         };
         [left, top, right, bottom]
     }
@@ -155,7 +158,7 @@ impl Drawing {
         }
     }
 
-    /// The grid lines at the numbers below the plotting area.
+    /// Measures the grid lines at the numbers below the plotting area.
     pub fn across(&self, scale: Scale) -> Measure {
         let [.., right, bottom] = self.plotting_area();
         self.measure(scale, |e| {
@@ -166,7 +169,7 @@ impl Drawing {
         })
     }
 
-    /// The grid lines at the numbers to the left of the plotting area.
+    /// Measures the grid lines at the numbers to the left of the plotting area.
     pub fn up(&self, scale: Scale) -> Measure {
         let [left, ..] = self.plotting_area();
         self.measure(scale, |e| {
@@ -184,7 +187,7 @@ impl Drawing {
             .map(|e| &e.points)
     }
 
-    /// Lines of a colour in the plotting area. Marks are shorter than ten pixels.
+    /// Returns the lines of a colour in the plotting area. Marks are shorter than ten pixels.
     pub fn polylines(&self, colour: &str) -> Vec<Vec<Position>> {
         let [left, _, right, _] = self.plotting_area();
         let is_long =
@@ -213,11 +216,13 @@ impl Drawing {
     }
 
     pub fn rectangles(&self, colour: &str) -> Vec<[f64; 4]> {
-        let of = self
+        let rectangles = self
             .elements
             .iter()
             .filter(|e| e.tag == "rect" && e.fill == colour);
-        of.map(|e| [e.at.0, e.at.1, e.size.0, e.size.1]).collect()
+        rectangles
+            .map(|e| [e.at.0, e.at.1, e.size.0, e.size.1])
+            .collect()
     }
 
     pub fn texts(&self) -> impl Iterator<Item = &str> {
@@ -228,23 +233,23 @@ impl Drawing {
     }
 
     pub fn count(&self, tag: &str, colour: &str) -> usize {
-        let is_it = |e: &&Element| e.tag == tag && (colour.is_empty() || e.fill == colour);
-        self.elements.iter().filter(is_it).count()
+        let is_match = |e: &&Element| e.tag == tag && (colour.is_empty() || e.fill == colour);
+        self.elements.iter().filter(is_match).count()
     }
 
-    /// Colour and mark of an entry of the legend.
+    /// Returns the colour and the mark of an entry in the legend.
     pub fn key(&self, label: &str) -> (String, String) {
         let text = self
             .elements
             .iter()
-            .position(|e| e.text == label && !e.is_turned && e.tag == "text")
-            .unwrap_or_else(|| panic!("no text {label}"));
+            .position(|e| e.text == label && !e.is_rotated && e.tag == "text")
+            .unwrap_or_else(|| panic!("there is no text {label}"));
         let before: Vec<&Element> = self.elements[..text]
             .iter()
             .rev()
             .take_while(|e| e.tag != "text")
             .collect();
-        let sample = before.last().expect("a sample");
+        let sample = before.last().expect("has a sample");
         if sample.tag == "rect" {
             return (sample.fill.clone(), String::new());
         }
@@ -258,37 +263,37 @@ impl Drawing {
 
     /// Returns the number of times that a mark is drawn in a colour.
     pub fn marks(&self, colour: &str, mark: &str) -> usize {
-        // A mark of several parts is counted by its last part, which has the colour.
+        // A mark with several parts is counted by its last part, which has the colour.
         let is_of = |e: &&Element| e.stroke == colour || e.fill == colour;
         let parts = self.elements.iter().filter(is_of).filter(|e| {
             let centre = middle(e);
-            let own = shape(e, centre);
-            !own.is_empty() && mark.ends_with(&own)
+            let part = shape(e, centre);
+            !part.is_empty() && mark.ends_with(&part)
         });
         parts.count()
     }
 
-    /// Positions of lines, bands and discs, except in the legend.
+    /// Returns the positions of lines, bands and discs, except those in the legend.
     pub fn data(&self) -> impl Iterator<Item = Position> {
         let [.., right, _] = self.plotting_area();
         let drawn = self
             .elements
             .iter()
             .filter(|e| e.tag == "polyline" || e.tag == "circle" || e.opacity < 1.0);
-        let places = drawn.flat_map(|e| {
+        let positions = drawn.flat_map(|e| {
             let is_long = e.points.iter().any(|p| (p.0 - e.points[0].0).abs() > 100.0);
-            let own = if e.tag == "circle" {
+            let points = if e.tag == "circle" {
                 vec![e.at]
             } else {
                 e.points.clone()
             };
             if e.tag == "circle" || (is_long && !e.is_marking) {
-                own
+                points
             } else {
                 Vec::new()
             }
         });
-        places.filter(move |p| p.0 < right + 260.0)
+        positions.filter(move |p| p.0 < right + 260.0)
     }
 }
 
@@ -296,15 +301,15 @@ fn middle(e: &Element) -> Position {
     if e.tag == "circle" {
         return e.at;
     }
-    let ends = |of: fn(&Position) -> f64| {
-        let all = e.points.iter().map(of);
+    let middle_of = |coordinate: fn(&Position) -> f64| {
+        let all = e.points.iter().map(coordinate);
         let (low, high) = all.fold((f64::MAX, f64::MIN), |(l, h), v| (l.min(v), h.max(v)));
         (low + high) / 2.0
     };
-    (ends(|p| p.0), ends(|p| p.1))
+    (middle_of(|p| p.0), middle_of(|p| p.1))
 }
 
-/// Size and corners, relative to the middle of the shape.
+/// Describes the size and the corners, relative to the middle of the shape.
 fn shape(e: &Element, _: Position) -> String {
     let centre = middle(e);
     let corners: Vec<String> = e
@@ -315,7 +320,7 @@ fn shape(e: &Element, _: Position) -> String {
     format!("[{} {} {}]", e.tag, e.radius, corners.join(" "))
 }
 
-/// The box of a text in pixels, as the renderer lays it out with the crate's font.
+/// The box of a text in pixels, as laid out by the renderer with the crate's font.
 #[derive(Debug)]
 pub struct TextBox {
     pub text: String,
@@ -338,19 +343,19 @@ impl TextBox {
     }
 }
 
-/// The ink boxes of all texts.
+/// Returns the ink boxes of all texts.
 pub fn text_boxes(svg: &str) -> Vec<TextBox> {
     let font = concat!(
         env!("CARGO_MANIFEST_DIR"),
         "/fonts/LiberationSans-Regular.ttf"
     );
     let mut fonts = fontdb::Database::new();
-    fonts.load_font_data(std::fs::read(font).expect("the font"));
+    fonts.load_font_data(std::fs::read(font).expect("the font file is readable"));
     let options = usvg::Options {
         fontdb: Arc::new(fonts),
         ..usvg::Options::default()
     };
-    let tree = usvg::Tree::from_str(svg, &options).expect("SVG");
+    let tree = usvg::Tree::from_str(svg, &options).expect("valid SVG");
     let mut boxes = Vec::new();
     collect(tree.root(), &mut boxes);
     boxes

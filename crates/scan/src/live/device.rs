@@ -15,7 +15,7 @@ use super::file::PageBuffer;
 use super::inbox::{Inbox, ReadOutcome, ReadResult};
 
 /// Maximum number of late reads that have not ended; with one more, the source counts as lost.
-const HUNG: usize = 8;
+const MAX_HUNG_READS: usize = 8;
 
 /// A [`Device`] whose reads are served by threads, one per read in progress, and whose instants are
 /// those of its [`Inbox`]. It only accepts reads.
@@ -31,21 +31,21 @@ pub struct Live {
     limit: Span,
     inbox: Arc<Inbox>,
     idle: Vec<Worker>,
-    under_way: Vec<UnderWay>,
+    active: Vec<ActiveRead>,
     /// Ids of reads that took too long and have not ended.
     hung: Vec<u64>,
     /// The latest instant of a call.
     latest: Instant,
 }
 
-struct UnderWay {
+struct ActiveRead {
     id: u64,
     request: Request,
     submitted: Instant,
     worker: Worker,
 }
 
-impl UnderWay {
+impl ActiveRead {
     /// Returns the start of the current wait for the source.
     fn since(&self) -> Instant {
         self.submitted.max(self.worker.answered())
@@ -67,9 +67,9 @@ impl Live {
     ) -> Result<Self, Lost> {
         let reader = source.open()?;
         let size = reader.size();
-        let found = size.sectors.0;
-        if found > MAX_SECTORS {
-            let why = format!("found {found} blocks, expected at most {MAX_SECTORS}");
+        let sectors = size.sectors.0;
+        if sectors > MAX_SECTORS {
+            let why = format!("found {sectors} blocks, expected at most {MAX_SECTORS}");
             return Err(Lost(why));
         }
         inbox.restart();
@@ -81,7 +81,7 @@ impl Live {
             limit,
             inbox,
             idle: vec![first],
-            under_way: Vec::new(),
+            active: Vec::new(),
             hung: Vec::new(),
             latest: Instant::START,
         })
@@ -96,17 +96,17 @@ impl Live {
     }
 
     fn deadline(&self) -> Option<Instant> {
-        let first = self.under_way.iter().map(UnderWay::since).min();
+        let first = self.active.iter().map(ActiveRead::since).min();
         first.map(|since| since + self.limit)
     }
 
     /// Returns the completion of a read that has ended; `None` if it was given up.
     fn complete(&mut self, result: ReadResult) -> Option<Completion> {
-        let Some(index) = self.under_way.iter().position(|read| read.id == result.id) else {
+        let Some(index) = self.active.iter().position(|read| read.id == result.id) else {
             self.hung.retain(|id| *id != result.id);
             return None;
         };
-        let read = self.under_way.remove(index);
+        let read = self.active.remove(index);
         self.idle.push(read.worker);
         let status = match result.end {
             ReadOutcome::Whole => Status::Good,
@@ -124,10 +124,10 @@ impl Live {
 
     /// Gives up the read that has been waiting longest for an answer.
     fn give_up(&mut self, now: Instant) -> Option<Completion> {
-        let oldest = (0..self.under_way.len()).min_by_key(|at| self.under_way[*at].since())?;
-        let read = self.under_way.remove(oldest);
+        let oldest = (0..self.active.len()).min_by_key(|at| self.active[*at].since())?;
+        let read = self.active.remove(oldest);
         self.hung.push(read.id);
-        if self.hung.len() > HUNG {
+        if self.hung.len() > MAX_HUNG_READS {
             let why = format!("{} reads have not ended", self.hung.len());
             self.inbox.lose(Lost(why));
         }
@@ -165,7 +165,7 @@ impl Device for Live {
     }
 
     fn has_room(&self) -> bool {
-        self.under_way.len() < self.depth
+        self.active.len() < self.depth
     }
 
     /// # Panics
@@ -187,7 +187,7 @@ impl Device for Live {
             first: request.start,
             sectors: request.sectors.0,
         });
-        self.under_way.push(UnderWay {
+        self.active.push(ActiveRead {
             id,
             request,
             submitted: now,

@@ -71,12 +71,12 @@ impl Inbox {
                 shared = waited.unwrap_or_else(PoisonError::into_inner);
                 continue;
             };
-            let left = until.since_or_zero(shared.now()).as_ns() as u64;
-            if left == 0 {
+            let remaining = until.since_or_zero(shared.now()).as_ns() as u64;
+            if remaining == 0 {
                 return;
             }
-            let left = Duration::from_nanos(left);
-            let waited = self.changed.wait_timeout(shared, left);
+            let remaining = Duration::from_nanos(remaining);
+            let waited = self.changed.wait_timeout(shared, remaining);
             shared = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
     }

@@ -15,7 +15,7 @@ use crate::external::ExternalScheduler;
 use crate::run::{ForegroundReport, Scan, ScanObserver, ScanReport, SchedulerLocation, lock};
 use crate::watch::Model;
 
-/// Number of initial reads of the same block, from which the lag is learned.
+/// Number of initial reads of the same block, from which the lag is learnt.
 const WARM_UP: u32 = 40;
 
 /// Runs `load` on a device in front of a [`Live`], as [`engine::run`](diskarm_core::engine::run)
@@ -173,7 +173,7 @@ pub struct SequentialPass<D, S> {
     max: SectorCount,
     next: Lbn,
     ids: u64,
-    under_way: usize,
+    active: usize,
     /// The end of the current pause.
     from: Instant,
     /// Number of failed reads since the last successful one.
@@ -192,7 +192,7 @@ impl<D: Device, S: FnMut(&Delivery)> SequentialPass<D, S> {
             max: max.min(Request::MAX_SECTORS),
             next: Lbn(0),
             ids: 0,
-            under_way: 0,
+            active: 0,
             from: Instant::START,
             failures: 0,
         }
@@ -215,13 +215,13 @@ impl<D: Device, S: FnMut(&Delivery)> SequentialPass<D, S> {
     }
 
     fn next_event(&self) -> Option<Instant> {
-        let can_send = self.under_way < self.depth && !self.wanted.is_empty();
+        let can_send = self.active < self.depth && !self.wanted.is_empty();
         let send = can_send.then_some(self.from);
         [self.device.next_event(), send].into_iter().flatten().min()
     }
 
     fn is_over(&self) -> bool {
-        self.has_given_up() || self.under_way == 0 && self.wanted.is_empty()
+        self.has_given_up() || self.active == 0 && self.wanted.is_empty()
     }
 
     /// Returns true if the pass has ended because of too many consecutive failures.
@@ -229,16 +229,15 @@ impl<D: Device, S: FnMut(&Delivery)> SequentialPass<D, S> {
         self.failures >= MAX_FAILURES
     }
 
-    /// Sends reads while the device has room.
     fn feed(&mut self, now: Instant) {
-        while now >= self.from && self.under_way < self.depth && self.device.has_room() {
+        while now >= self.from && self.active < self.depth && self.device.has_room() {
             let Some((first, sectors)) = self.next_run() else {
                 return;
             };
             self.wanted.remove(first, sectors);
             self.next = first + sectors;
             self.ids += 1;
-            self.under_way += 1;
+            self.active += 1;
             let read = Request::new(self.ids, Op::Read, first, sectors);
             let result = self.device.submit(now, read);
             assert_eq!(result, Ok(()), "a device with room refused {read:?}");
@@ -254,21 +253,21 @@ impl<D: Device, S: FnMut(&Delivery)> SequentialPass<D, S> {
     }
 
     fn complete(&mut self, completion: &Completion) {
-        self.under_way -= 1;
+        self.active -= 1;
         let (first, end) = (completion.request.start, completion.request.end());
-        let (readable_end, rest) = match completion.bad_block() {
+        let (readable_end, retry_from) = match completion.bad_block() {
             Some(bad) => (bad, Lbn(bad.0 + 1)),
             None if completion.status.is_success() => (end, end),
             None => (first, first),
         };
         self.deliver(first, readable_end, completion.at, true);
         if completion.bad_block().is_some() {
-            self.deliver(readable_end, rest, completion.at, false);
+            self.deliver(readable_end, retry_from, completion.at, false);
         }
-        self.wanted.insert(rest, end - rest);
-        if rest > first {
+        self.wanted.insert(retry_from, end - retry_from);
+        if retry_from > first {
             self.failures = 0;
-            self.next = self.next.min(rest);
+            self.next = self.next.min(retry_from);
         } else {
             self.failures += 1;
             if self.failures > 1 {

@@ -30,12 +30,12 @@ fn scan_array(
     let (policy, workload) = (policy("sptf-sw(n=40%)"), load(sectors));
     let scan = scan(spec, location, &policy, &workload);
     let build_array = |disk: &DiskFactory<'_>| Ok::<_, InputError>(build(disk));
-    scan.run_array(build_array).expect("a sound layout")
+    scan.run_array(build_array).expect("valid layout")
 }
 
 fn load(sectors: SectorCount) -> Workload {
     let sector = Bytes(512);
-    Workload::parse(CLOSED, workload::Disk { sectors, sector }).expect("a workload")
+    Workload::parse(CLOSED, workload::Disk { sectors, sector }).expect("valid workload")
 }
 
 /// Returns a scan without conservatism, since the model is exact.
@@ -63,7 +63,7 @@ fn scan<'a>(
 }
 
 fn mechanism(spec: &Spec) -> Mechanism {
-    let layout = Arc::new(Layout::new(&spec.geometry).expect("a sound layout"));
+    let layout = Arc::new(Layout::new(&spec.geometry).expect("valid layout"));
     Mechanism::new(spec, layout, Angle::ZERO)
 }
 
@@ -75,7 +75,7 @@ fn an_array_of_one_disk_is_scanned_like_the_disk() {
     for location in [SchedulerLocation::Outside(1), SchedulerLocation::InFirmware] {
         let (policy, workload) = (policy("sptf-sw(n=40%)"), load(sectors));
         let alone = scan(&spec, location, &policy, &workload).run();
-        let alone = alone.expect("a sound layout");
+        let alone = alone.expect("valid layout");
         let array = scan_array(&spec, location, sectors, |disk| {
             let striping = RaidConfig {
                 level: Level::Zero,
@@ -85,7 +85,7 @@ fn an_array_of_one_disk_is_scanned_like_the_disk() {
                 rebuild_share: None,
             };
             let disks = vec![disk(mechanism(&spec), 5)];
-            BoxedDevice::opaque(Raid::new(disks, &striping).expect("an array"))
+            BoxedDevice::opaque(Raid::new(disks, &striping).expect("valid array"))
         });
         assert!(alone.is_complete() && array.is_complete());
         assert_eq!(alone.percents, array.percents);
@@ -108,7 +108,7 @@ fn reads_across_a_boundary_count_for_both_tenths() {
     let sink = move |read: &Delivery| recorder.lock().expect("nobody panicked").push(*read);
     let scan = scan(&spec, SchedulerLocation::InFirmware, &policy, &workload);
     let scanned = scan.run_for(BlockSet::all(sectors), sink);
-    let by_part = scanned.expect("a valid layout").by_part;
+    let by_part = scanned.expect("valid layout").by_part;
     let reads = reads.lock().expect("nobody panicked");
     let tenth = sectors.0 / 10;
     assert_eq!(tenth * 10, sectors.0);
@@ -137,7 +137,7 @@ fn both_disks_of_a_pair_are_scanned() {
     for location in [SchedulerLocation::Outside(1), SchedulerLocation::InFirmware] {
         let pair = scan_array(&spec, location, sectors, |disk| {
             let members = [1, 2].map(|seed| disk(mechanism(&spec), seed));
-            let pair = Mirror::new(members, &MirrorConfig::default()).expect("a pair");
+            let pair = Mirror::new(members, &MirrorConfig::default()).expect("valid pair");
             BoxedDevice::opaque(pair)
         });
         assert!(pair.is_complete(), "{pair:?}");

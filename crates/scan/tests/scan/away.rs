@@ -147,7 +147,7 @@ fn predicted(
     per_block: Span,
 ) -> Vec<Prediction> {
     let spec = without_write_cache(atlas());
-    let model = Model::with_origin(&spec, Angle::ZERO).expect("a sound layout");
+    let model = Model::with_origin(&spec, Angle::ZERO).expect("valid layout");
     let remote_drive = RemoteDrive {
         drive: new(&spec),
         max_command_delay,
@@ -169,7 +169,7 @@ fn predicted(
         sectors: external.capacity(),
         sector: external.sector_size(),
     };
-    let workload = Workload::parse(workload, disk).expect("a workload");
+    let workload = Workload::parse(workload, disk).expect("valid workload");
     let mut load = AfterHits {
         left: 40,
         next: Some(Instant::START),
@@ -181,7 +181,7 @@ fn predicted(
         max: 4_000,
         gathered: None,
     };
-    engine::run(&mut external, &mut load, &mut observations).expect("accepted requests");
+    engine::run(&mut external, &mut load, &mut observations).expect("all requests are accepted");
     let predictions = predictions.lock().expect("nobody panicked");
     predictions[1_000..].to_vec()
 }

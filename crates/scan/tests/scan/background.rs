@@ -36,14 +36,14 @@ fn with_and_without(
     settings: BackgroundSettings,
 ) -> [Vec<Completion>; 2] {
     let policy = policy("sptf-sw(n=40%)");
-    let model = || Model::with_origin(spec, Angle::ZERO).expect("a sound layout");
+    let model = || Model::with_origin(spec, Angle::ZERO).expect("valid layout");
     let mut plain = ExternalScheduler::new(new(spec), model(), &policy, depth);
     let plain = serve(&mut plain, CLOSED, 1, 2_000, None);
     let gathered = nothing(spec.geometry.sectors);
     let external = ExternalScheduler::new(new(spec), model(), &policy, depth);
     let mut external = external.with_background(scan(spec, settings, &gathered));
     let with_scan = serve(&mut external, CLOSED, 1, 2_000, None);
-    let stats = external.background().expect("a background").stats();
+    let stats = external.background().expect("has a background").stats();
     assert_eq!(stats.delayed, 0, "{stats:?}");
     assert_eq!(
         external.observations().right,
@@ -62,7 +62,7 @@ fn with_and_without(
 fn nothing_is_read_in_front_of_a_lone_absorbed_write() {
     let spec = atlas();
     let alone = "closed(clients=1, think=60ms) uniform size=4KiB reads=50%";
-    let model = || Model::with_origin(&spec, Angle::ZERO).expect("a sound layout");
+    let model = || Model::with_origin(&spec, Angle::ZERO).expect("valid layout");
     let mut plain = ExternalScheduler::new(new(&spec), model(), &policy("fcfs"), 1);
     let plain = serve(&mut plain, alone, 1, 1_000, None);
     let gathered = nothing(spec.geometry.sectors);
@@ -112,11 +112,11 @@ fn a_write_cache_hides_no_delay() {
     let plain = new(&atlas());
     let order = policy.policy(&plain);
     let plain = serve(&mut Host::new(plain, order), CLOSED, 1, 5_000, None);
-    let model = Model::with_origin(&atlas(), Angle::ZERO).expect("a sound layout");
+    let model = Model::with_origin(&atlas(), Angle::ZERO).expect("valid layout");
     let external = ExternalScheduler::new(new(&atlas()), model, &policy, 1);
     let mut external = external.with_background(scan(&atlas(), exact(), &gathered));
     let with_scan = serve(&mut external, CLOSED, 1, 5_000, None);
-    let background = external.background().expect("a background");
+    let background = external.background().expect("has a background");
     assert_eq!(background.stats().delayed, 0, "{:?}", background.stats());
     let ratio = with_scan[4_999].at.as_s() / plain[4_999].at.as_s();
     assert!(ratio < 1.002, "{ratio}");
@@ -137,14 +137,14 @@ fn a_pause_of_the_drive_does_not_count_as_a_delay() {
         ..FaultPlan::default()
     };
     let gathered = nothing(spec.geometry.sectors);
-    let model = Model::with_origin(&spec, Angle::ZERO).expect("a sound layout");
+    let model = Model::with_origin(&spec, Angle::ZERO).expect("valid layout");
     let faulty = Faults::new(new(&spec), &plan, revolution);
     let external = ExternalScheduler::new(faulty, model, &policy("sptf"), 1);
     let mut external =
         external.with_background(scan(&spec, BackgroundSettings::default(), &gathered));
     serve(&mut external, CLOSED, 1, 4_000, None);
     let pauses = external.observations().surprises.pauses;
-    let stats = external.background().expect("a background").stats();
+    let stats = external.background().expect("has a background").stats();
     assert!(pauses > 30 && stats.gaps > 1_000, "{pauses} {stats:?}");
     assert_eq!(stats.delayed, 0, "{stats:?}");
 }
@@ -193,7 +193,7 @@ impl Device for SwappingDrive {
 #[test]
 fn an_unpredicted_request_does_not_count_as_delayed() {
     let spec = queueing(without_write_cache(atlas()));
-    let layout = Layout::new(&spec.geometry).expect("a sound layout");
+    let layout = Layout::new(&spec.geometry).expect("valid layout");
     let mut merged = 0;
     for position in 1..40 {
         let at = layout.track_first(Lbn(position * 400_000)) + SectorCount(20);
@@ -204,7 +204,7 @@ fn an_unpredicted_request_does_not_count_as_delayed() {
             read.insert(Lbn(0), SectorCount(at.0 - 8));
             read.insert(at, SectorCount(spec.geometry.sectors.0 - at.0));
         }
-        let model = Model::with_origin(&spec, Angle::ZERO).expect("a sound layout");
+        let model = Model::with_origin(&spec, Angle::ZERO).expect("valid layout");
         let swapping = SwappingDrive {
             drive: new(&spec),
             first: None,
@@ -223,7 +223,7 @@ fn an_unpredicted_request_does_not_count_as_delayed() {
         }
         assert_eq!(answered, [1, 0]);
         assert_eq!(external.observations().surprises.reordered, 1);
-        let stats = external.background().expect("a background").stats();
+        let stats = external.background().expect("has a background").stats();
         assert_eq!(stats.delayed, 0, "{position}: {stats:?}");
         merged += stats.merged;
     }
@@ -269,11 +269,15 @@ fn conservatism_that_leaves_no_gap_falls() {
             max_slowdown,
             ..BackgroundSettings::default()
         };
-        let model = Model::with_origin(&atlas(), Angle::ZERO).expect("a sound layout");
+        let model = Model::with_origin(&atlas(), Angle::ZERO).expect("valid layout");
         let external = ExternalScheduler::new(new(&atlas()), model, &policy("sptf"), 1);
         let mut external = external.with_background(scan(&atlas(), settings, &gathered));
         serve(&mut external, CLOSED, 1, 30_000, None);
-        external.background().expect("a background").stats().sectors
+        external
+            .background()
+            .expect("has a background")
+            .stats()
+            .sectors
     };
     let (fixed, adjusted) = (sectors(None), sectors(Some(0.02)));
     assert!(
@@ -289,7 +293,7 @@ fn conservatism_that_leaves_no_gap_falls() {
 fn run_with_feedback(spec: &Spec, model_spec: &Spec, requests: usize) -> (f64, Span, f64) {
     let slowdown = |max_slowdown| {
         let gathered = nothing(spec.geometry.sectors);
-        let model = Model::new(model_spec).expect("a sound layout");
+        let model = Model::new(model_spec).expect("valid layout");
         let settings = BackgroundSettings {
             max_slowdown,
             ..exact()
@@ -298,11 +302,11 @@ fn run_with_feedback(spec: &Spec, model_spec: &Spec, requests: usize) -> (f64, S
         let mut external = external.with_background(scan(model_spec, settings, &gathered));
         let all = serve(&mut external, CLOSED, 1, requests, None);
         let late = all[requests - 1].at - all[requests / 2 - 1].at;
-        let background = external.background().expect("a background");
+        let background = external.background().expect("has a background");
         let read = background.stats().sectors;
         (late.as_s(), background.conservatism(), read)
     };
-    let model = Model::new(model_spec).expect("a sound layout");
+    let model = Model::new(model_spec).expect("valid layout");
     let mut plain = ExternalScheduler::new(new(spec), model, &policy("sptf-sw(n=40%)"), 1);
     let all = serve(&mut plain, CLOSED, 1, requests, None);
     let plain = (all[requests - 1].at - all[requests / 2 - 1].at).as_s();
@@ -329,7 +333,7 @@ fn interrupted_scans(plan: &FaultPlan, ends: &[usize], settings: BackgroundSetti
     while gathered.lock().expect("nobody panicked").left() > 0 {
         let (max, seed) = runs.next().expect("the scan ends");
         let faulty = Faults::new(new(&spec), plan, revolution);
-        let model = Model::new(&spec).expect("a sound layout");
+        let model = Model::new(&spec).expect("valid layout");
         let external = ExternalScheduler::new(faulty, model, &policy("sptf-sw(n=40%)"), depth);
         let mut external = external.with_background(scan(&spec, settings, &gathered));
         serve(&mut external, workload, seed, max, Some(&gathered));
@@ -399,7 +403,7 @@ fn idle_time_is_used() {
         idle: Some(Span::from_s(0.1)),
         ..BackgroundSettings::default()
     };
-    let model = Model::new(&spec).expect("a sound layout");
+    let model = Model::new(&spec).expect("valid layout");
     let external = ExternalScheduler::new(new(&spec), model, &policy("sptf"), 1);
     let mut external = external.with_background(scan(&spec, settings, &gathered));
     while let Some(at) = external.next_event() {
@@ -410,7 +414,7 @@ fn idle_time_is_used() {
     assert!(
         external
             .background()
-            .expect("a background")
+            .expect("has a background")
             .tasks()
             .is_done()
     );
@@ -433,9 +437,7 @@ fn reads_in_the_firmware_delay_no_command() {
         let plain = serve(&mut new(&spec), CLOSED, 1, 2_000, None);
         let gathered = nothing(spec.geometry.sectors);
         let shared = Arc::clone(&gathered);
-        let mut tasks = Tasks::new(Arc::new(
-            Layout::new(&spec.geometry).expect("a sound layout"),
-        ));
+        let mut tasks = Tasks::new(Arc::new(Layout::new(&spec.geometry).expect("valid layout")));
         tasks.add(BlockSet::all(spec.geometry.sectors), Priority::Normal);
         let gaps = GapReader::new(tasks, Span::ZERO, move |delivered| {
             shared.lock().expect("nobody panicked").take(delivered);
@@ -447,7 +449,7 @@ fn reads_in_the_firmware_delay_no_command() {
             let off = with.at.after(without.at);
             assert!(off.max(-off) < Span::from_us(1.0), "{without:?} {with:?}");
         }
-        let stats = drive.in_gaps().expect("background reads").stats();
+        let stats = drive.gap_reader().expect("reads in gaps").stats();
         assert!(stats.gaps > 1_500 && stats.sectors > 40_000, "{stats:?}");
         let read = gathered.lock().expect("nobody panicked").read.count().0;
         assert_eq!(read, stats.sectors);

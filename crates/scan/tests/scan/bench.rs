@@ -17,11 +17,11 @@ use diskarm_scan::{Background, BackgroundSettings};
 /// Returns the specification of a drive in the catalogue.
 pub fn drive_of(name: &str) -> Spec {
     let entry = diskarm_drives::find(name).expect("the drive is in the catalogue");
-    spec::parse(entry.text, name).expect("a sound specification")
+    spec::parse(entry.text, name).expect("valid specification")
 }
 
 pub fn small() -> Spec {
-    spec::parse(include_str!("small.toml"), "small.toml").expect("a sound specification")
+    spec::parse(include_str!("small.toml"), "small.toml").expect("valid specification")
 }
 
 /// Returns the specification of an Atlas 10K with a bus of 80 MB/s.
@@ -52,11 +52,11 @@ pub fn scattered(mut spec: Spec, by: Span) -> Spec {
 }
 
 pub fn new(spec: &Spec) -> Drive {
-    Drive::new(spec, Angle::ZERO).expect("a sound layout")
+    Drive::new(spec, Angle::ZERO).expect("valid layout")
 }
 
 pub fn policy(text: &str) -> PolicyConfig {
-    text.parse().expect("a policy")
+    text.parse().expect("valid policy")
 }
 
 /// The foreground in lumb01, without think time.
@@ -97,14 +97,14 @@ pub fn serve(
         sectors: device.capacity(),
         sector: device.sector_size(),
     };
-    let workload = Workload::parse(workload, disk).expect("a workload");
+    let workload = Workload::parse(workload, disk).expect("valid workload");
     let mut load = Streams::new(&workload, disk, seed, u64::MAX);
     let mut observations = Observations {
         completions: Vec::new(),
         max,
         gathered: gathered.cloned(),
     };
-    engine::run(device, &mut load, &mut observations).expect("accepted requests");
+    engine::run(device, &mut load, &mut observations).expect("all requests are accepted");
     observations.completions
 }
 
@@ -150,7 +150,7 @@ pub fn nothing(sectors: SectorCount) -> SharedGathered {
 
 /// Returns a scan of the blocks that are not in `gathered` yet.
 pub fn scan(spec: &Spec, settings: BackgroundSettings, gathered: &SharedGathered) -> Background {
-    let layout = Arc::new(Layout::new(&spec.geometry).expect("a sound layout"));
+    let layout = Arc::new(Layout::new(&spec.geometry).expect("valid layout"));
     let sectors = layout.sectors();
     let mut wanted = BlockSet::all(sectors);
     {

@@ -35,7 +35,7 @@ fn the_foreground_matches_the_plain_scheduler() {
             let plain = new(&spec);
             let order = policy.policy(&plain);
             let plain = serve(&mut Host::new(plain, order), workload, 1, 600, None);
-            let model = || Model::with_origin(&spec, Angle::ZERO).expect("a sound layout");
+            let model = || Model::with_origin(&spec, Angle::ZERO).expect("valid layout");
             let mut external = ExternalScheduler::new(new(&spec), model(), &policy, 1);
             assert_eq!(
                 plain,
@@ -71,8 +71,8 @@ fn a_drive_that_matches_its_model_is_predicted() {
         drive_of("hp-97560"),
     ] {
         for (spec, depth) in [(spec.clone(), 1), (queueing(spec), 2)] {
-            let drive = || Drive::new(&spec, Angle::from_fraction(2, 7)).expect("a sound layout");
-            let model = Model::new(&spec).expect("a sound layout");
+            let drive = || Drive::new(&spec, Angle::from_fraction(2, 7)).expect("valid layout");
+            let model = Model::new(&spec).expect("valid layout");
             let mut external = ExternalScheduler::new(drive(), model, &policy("sptf"), depth);
             serve(&mut external, CLOSED, 1, 10_000, None);
             let seen = external.observations();
@@ -80,7 +80,7 @@ fn a_drive_that_matches_its_model_is_predicted() {
             let share = seen.right as f64 / seen.predicted as f64;
             assert!(share > 0.998, "{}: {seen:?}", spec.name);
             let model =
-                Model::with_origin(&spec, Angle::from_fraction(2, 7)).expect("a sound layout");
+                Model::with_origin(&spec, Angle::from_fraction(2, 7)).expect("valid layout");
             let mut external = ExternalScheduler::new(drive(), model, &policy("sptf"), depth);
             serve(&mut external, CLOSED, 1, 3_000, None);
             let seen = external.observations();
@@ -95,7 +95,7 @@ fn a_drive_that_matches_its_model_is_predicted() {
 fn the_firmware_never_chooses() {
     let mut spec = queueing(atlas());
     spec.queue.policy = policy("sptf");
-    let model = Model::new(&spec).expect("a sound layout");
+    let model = Model::new(&spec).expect("valid layout");
     let mut external = ExternalScheduler::new(new(&spec), model, &policy("sptf"), 2);
     serve(&mut external, CLOSED, 1, 3_000, None);
     assert_eq!(external.observations().surprises.reordered, 0);
@@ -113,7 +113,7 @@ fn recalibrations_are_counted_and_survived() {
         ..FaultPlan::default()
     };
     let revolution = Span::from_ns(spec.mechanics.period_ns as i64);
-    let model = Model::new(&spec).expect("a sound layout");
+    let model = Model::new(&spec).expect("valid layout");
     let faulty = Faults::new(new(&spec), &plan, revolution);
     let mut external = ExternalScheduler::new(faulty, model, &policy("sptf"), 1);
     let all = serve(&mut external, CLOSED, 1, 3_000, None);
@@ -126,7 +126,7 @@ fn recalibrations_are_counted_and_survived() {
             .abs_diff(recalibrations)
             <= 1
     );
-    // The angle of the platter has changed in them and was learnt again.
+    // The angle of the platter changed during the recalibrations, and was learnt again.
     let seen = external.observations();
     assert!(seen.right * 100 > seen.predicted * 97, "{seen:?}");
 }
@@ -135,7 +135,7 @@ fn recalibrations_are_counted_and_survived() {
 #[test]
 fn confidence_is_lost_in_pauses_and_returns() {
     let spec = without_write_cache(atlas());
-    let model = Model::new(&spec).expect("a sound layout");
+    let model = Model::new(&spec).expect("valid layout");
     let mut external = ExternalScheduler::new(new(&spec), model, &policy("sptf"), 1);
     let all = serve(&mut external, CLOSED, 1, 500, None);
     let mut now = all[499].at;
@@ -150,7 +150,7 @@ fn confidence_is_lost_in_pauses_and_returns() {
     for id in 0..8 {
         let at = diskarm_core::units::Lbn((id * 7_654_321) % 17_000_000);
         let read = Request::new(id, diskarm_core::request::Op::Read, at, SectorCount(8));
-        external.submit(now, read).expect("a valid request");
+        external.submit(now, read).expect("valid request");
     }
     let mut done = 0;
     while let Some(at) = external.next_event() {
@@ -170,7 +170,7 @@ fn a_wrong_model_is_not_relied_on() {
     let by_block_number = |drive: &Spec, relative_period: f64| {
         let mut model = spec.clone();
         model.mechanics.period_ns *= relative_period;
-        let model = Model::new(&model).expect("a sound layout");
+        let model = Model::new(&model).expect("valid layout");
         let mut external = ExternalScheduler::new(new(drive), model, &policy("sptf"), 1);
         serve(&mut external, CLOSED, 1, 1_000, None);
         external.observations().by_block_number
@@ -243,7 +243,7 @@ impl Device for ReorderingDevice {
 #[test]
 fn a_device_that_answers_out_of_order_loses_nothing() {
     let spec = small();
-    let model = Model::new(&spec).expect("a sound layout");
+    let model = Model::new(&spec).expect("valid layout");
     let gathered = nothing(spec.geometry.sectors);
     let settings = BackgroundSettings {
         idle: Some(Span::from_s(0.01)),

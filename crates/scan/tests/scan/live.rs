@@ -132,7 +132,7 @@ impl Reader for Connection {
 
 fn open_live(memory: &Arc<Memory>, depth: usize, limit: Span) -> Live {
     let source = Arc::new(MemorySource(Arc::clone(memory)));
-    Live::open(source, depth, limit, Arc::default()).expect("memory")
+    Live::open(source, depth, limit, Arc::default()).expect("memory can be opened")
 }
 
 /// The results of a scan: its record and an image.
@@ -289,20 +289,21 @@ fn a_slow_bad_block_is_found() {
     let (release, released) = channel();
     let released = Arc::new(Mutex::new(released));
     let source = Arc::new(GatedSource { started, released });
-    let mut live = Live::open(source, 1, LIMIT, Arc::default()).expect("memory");
+    let mut live = Live::open(source, 1, LIMIT, Arc::default()).expect("memory can be opened");
     let read = Request::new(1, Op::Read, Lbn(0), SectorCount(512));
     assert_eq!(live.submit(Instant::START, read), Ok(()));
     // The limit of the first read has passed by the time that any other is in progress.
     let late = Instant::START + LIMIT;
     starts.recv().expect("a read starts");
-    release.send(()).expect("the read waits"); // Nine more reads bisect 512 blocks down to one.
+    release.send(()).expect("the read waits");
+    // Nine more reads bisect 512 blocks down to one.
     for read in 1..10 {
-        starts.recv().expect("a read");
+        starts.recv().expect("a read starts");
         assert_eq!(live.advance(late), None, "read {read}");
-        release.send(()).expect("it waits");
+        release.send(()).expect("the read waits");
     }
     live.inbox().wait(Some(late));
-    let found = live.advance(late).expect("a completion");
+    let found = live.advance(late).expect("the read completes");
     assert_eq!(found.status, Status::MediumError { offset: 0 });
 }
 
@@ -323,11 +324,11 @@ fn a_source_that_is_too_large_is_refused() {
         }
 
         fn read(&mut self, _: Lbn, _: &mut [u8]) -> Result<(), Fault> {
-            unreachable!("it is not opened")
+            unreachable!("the source is refused")
         }
     }
     let opened = Live::open(Arc::new(Large), 1, LIMIT, Arc::default());
-    let why = opened.err().expect("a reason").to_string();
+    let why = opened.err().expect("it is refused").to_string();
     assert!(why.contains("expected at most 274877906944"), "{why}");
 }
 
@@ -387,7 +388,7 @@ fn a_scan_during_a_foreground_loses_nothing() {
     let scan = Scan {
         spec: &spec,
         model: &spec,
-        requests: Requests::Generated(&Workload::parse(text, disk).expect("a workload")),
+        requests: Requests::Generated(&Workload::parse(text, disk).expect("valid workload")),
         policy: &policy("sptf"),
         location: SchedulerLocation::Outside(2),
         settings: BackgroundSettings {
@@ -415,7 +416,7 @@ fn a_scan_during_a_foreground_loses_nothing() {
         let mut state = shared.lock().expect("nobody panicked");
         state.take(delivered, &data);
     });
-    let report = report.expect("a sound model");
+    let report = report.expect("valid model");
     assert!(report.is_complete(), "{report:?}");
     assert_eq!(inbox.lost(), None);
     state.lock().expect("nobody panicked").check(&memory);

@@ -38,7 +38,7 @@ fn serves(one: &Prediction, done: &Completion) -> bool {
 fn commands_of_an_exact_model_end_as_predicted() {
     let atlas = without_write_cache(atlas());
     for (spec, depth) in [(atlas.clone(), 1), (queueing(atlas), 2)] {
-        let model = Model::with_origin(&spec, Angle::ZERO).expect("a sound layout");
+        let model = Model::with_origin(&spec, Angle::ZERO).expect("valid layout");
         let gathered = nothing(spec.geometry.sectors);
         let settings = BackgroundSettings {
             conservatism: Span::ZERO,
@@ -54,12 +54,16 @@ fn commands_of_an_exact_model_end_as_predicted() {
         assert_eq!(foreground.len(), served.len());
         let mut pairs = foreground.iter().zip(&served);
         assert!(pairs.all(|(one, done)| serves(one, done)));
-        let reads = external.background().expect("a background").stats().reads;
+        let reads = external
+            .background()
+            .expect("has a background")
+            .stats()
+            .reads;
         let scanned = (predictions.len() - foreground.len()) as u64;
         // Commands inside the drive at the end of the run have not ended.
         assert!(scanned > 100 && (scanned..=scanned + 3).contains(&reads));
         for one in &predictions {
-            let error = one.error().expect("a prediction");
+            let error = one.error().expect("has a prediction");
             assert!(one.is_confident && error.max(-error) < Span::from_us(1.0));
             assert!(one.sent < one.ended, "{one:?}");
         }
@@ -89,7 +93,7 @@ fn unreliable_predictions_are_marked() {
     };
     let workload = "closed(clients=4, think=40ms) uniform size=1KiB reads=70%";
     for depth in [1, 2] {
-        let model = Model::new(&spec).expect("a sound layout");
+        let model = Model::new(&spec).expect("valid layout");
         let gathered = nothing(spec.geometry.sectors);
         let (on_prediction, predictions) = record_predictions();
         let faulty = Faults::new(new(&spec), &plan, revolution);
@@ -108,7 +112,7 @@ fn unreliable_predictions_are_marked() {
         let confident = predictions.iter().filter(|one| one.is_confident);
         let errors: Vec<Span> = confident
             .clone()
-            .map(|one| one.error().expect("a prediction"))
+            .map(|one| one.error().expect("has a prediction"))
             .collect();
         assert_eq!(errors.len() as u64, seen.predicted);
         let is_right = |error: &&Span| error.as_ns().abs() <= 50_000;

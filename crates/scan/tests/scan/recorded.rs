@@ -44,7 +44,7 @@ fn plain(spec: &Spec, order: &str, requests: &[(Instant, Request)]) -> Vec<Compl
     };
     let mut load = OpenLoop::new(requests.iter().copied());
     engine::run(&mut Host::new(drive, order), &mut load, &mut observations)
-        .expect("accepted requests");
+        .expect("all requests are accepted");
     observations.completions
 }
 
@@ -58,7 +58,7 @@ fn scan(
     scan_with_idle_time(idle, spec, order, location, requests)
 }
 
-/// Scans also when the drive has been idle for this long.
+/// Like [`scan`], but also reads when the drive has been idle for `idle`.
 fn scan_with_idle_time(
     idle: Option<Span>,
     spec: &Spec,
@@ -82,7 +82,7 @@ fn scan_with_idle_time(
         on_progress: OnProgress::default(),
         on_prediction: OnPrediction::default(),
     };
-    scan.run().expect("a sound layout")
+    scan.run().expect("valid layout")
 }
 
 fn foreground(all: &[Completion]) -> ForegroundReport {
@@ -93,7 +93,7 @@ fn foreground(all: &[Completion]) -> ForegroundReport {
     ForegroundReport {
         requests: all.len() as u64,
         sectors: all.iter().map(|one| one.request.sectors.0).sum(),
-        end: all.last().expect("requests").at,
+        end: all.last().expect("there are requests").at,
         response: Span::from_ns(responses.sum::<i64>() / count),
         batches,
     }

@@ -16,7 +16,7 @@ use crate::worker::{self, ConnectionError};
 
 /// Size of the output buffer, in bytes.
 const OUTPUT_SIZE: usize = 256 << 10;
-/// Maximum number of queued replies; no input is read while there are so many.
+/// Maximum number of queued replies; no input is read until there are fewer.
 const MAX_REPLIES: usize = 64;
 
 /// A connection after its login.

@@ -203,7 +203,7 @@ impl Login {
             Some(tsih) => {
                 let joined = register.join(tsih.get(), name, self.connection);
                 let (member, parameters) = joined?;
-                self.parameters = self.parameters.joining(parameters);
+                self.parameters = self.parameters.with_session(parameters);
                 member
             }
         };

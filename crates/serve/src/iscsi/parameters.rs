@@ -121,7 +121,7 @@ impl Parameters {
     }
 
     /// Returns the parameters of a connection that joins a session with the parameters `session`.
-    pub fn joining(self, session: Self) -> Self {
+    pub fn with_session(self, session: Self) -> Self {
         Self {
             digests: self.digests,
             max_send: self.max_send,
@@ -175,10 +175,10 @@ fn in_range(value: &str, min: u32, max: u32, choose: impl FnOnce(u32) -> u32) ->
 }
 
 /// Chooses the smaller of the initiator's and the target's maximum.
-fn length(value: &str, own: u32, chosen: &mut u32) -> Answer {
+fn length(value: &str, limit: u32, chosen: &mut u32) -> Answer {
     match number(value, 512, (1 << 24) - 1) {
         Some(number) => {
-            *chosen = number.min(own);
+            *chosen = number.min(limit);
             answer(*chosen)
         }
         None => answer(text::REJECT),

@@ -71,7 +71,7 @@ impl Session {
     }
 
     /// Returns true if the session has the connection with this number.
-    pub fn has(&self, number: usize) -> bool {
+    pub fn has_connection(&self, number: usize) -> bool {
         let mut connections = self.connections.iter();
         connections.any(|connection| connection.number == number)
     }

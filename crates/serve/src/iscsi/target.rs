@@ -126,7 +126,7 @@ impl IscsiTarget {
             && let Some(task) = session.next_to_start()
         {
             task.state = TaskState::Started;
-            if self.power.pass(TriggerSide::Before, task.access) {
+            if self.power.count_request(TriggerSide::Before, task.access) {
                 return;
             }
             let data = std::mem::take(&mut task.data);
@@ -185,7 +185,7 @@ impl IscsiTarget {
             && let Some(task) = session.task_mut(Tag(response.id as u32))
         {
             self.statistics.counts.written_bytes += task.writes_bytes;
-            self.power.pass(TriggerSide::After, task.access);
+            self.power.count_request(TriggerSide::After, task.access);
         }
         let Response {
             id,
@@ -373,7 +373,7 @@ impl IscsiTarget {
             return;
         };
         // The slot may belong to a newer session.
-        if !session.has(number) {
+        if !session.has_connection(number) {
             return;
         }
         session.connections.retain(|other| other.number != number);

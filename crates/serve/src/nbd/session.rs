@@ -1,4 +1,4 @@
-//! A connection after the handshake: parses requests, queues and formats replies; executes nothing.
+//! A connection after the handshake: parses requests and formats replies, but executes nothing.
 
 use std::collections::VecDeque;
 use std::io;
@@ -13,7 +13,7 @@ use crate::power::WriteId;
 use crate::store::Store;
 use crate::worker::{self, ConnectionError};
 
-/// Maximum number of unanswered requests of a connection; more wait in its socket.
+/// Maximum number of unanswered requests of a connection; further ones wait in its socket.
 pub const MAX_OUTSTANDING: usize = 256;
 
 /// Size of the input and output buffers, in bytes.

@@ -110,7 +110,7 @@ impl Cache {
         }
     }
 
-    /// Registers a write that starts to arrive.
+    /// Registers a write whose data start to arrive.
     pub fn open(&mut self, first: u64, sectors: u64) -> WriteId {
         let number = self.next;
         self.next += 1;

@@ -46,7 +46,7 @@ impl DataPath {
         self.cache.as_ref().map_or(0, |cache| cache.versions)
     }
 
-    /// Returns true if so many versions are kept that no further write should start.
+    /// Returns true if no further write should start because too many versions are kept.
     pub fn is_full(&self) -> bool {
         // Twice the buffer: writes that have reached the media but are not safe, and pending ones.
         let is_full = |cache: &Cache| cache.versions > 2 * cache.capacity + MAX_UNACKNOWLEDGED;

@@ -43,7 +43,7 @@ impl PowerSwitch {
     }
 
     /// Counts a request that has reached `side`; returns true if that cuts the power.
-    pub fn pass(&mut self, side: TriggerSide, access: Access) -> bool {
+    pub fn count_request(&mut self, side: TriggerSide, access: Access) -> bool {
         let Some(trigger) = &mut self.trigger else {
             return false;
         };
@@ -95,7 +95,7 @@ pub struct Trigger {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TriggerEvent {
-    /// The n-th request of a type, counted from arming.
+    /// The n-th request of a type after arming.
     Request {
         side: TriggerSide,
         /// Flushes or writes; writing zeroes counts as a write.
@@ -284,11 +284,11 @@ mod tests {
         switch.arm(trigger(time, 1), now);
         switch.arm(trigger(flush, 2), now);
         assert_eq!(switch.take_due(later), None);
-        assert!(switch.pass(TriggerSide::Before, Access::Flush));
+        assert!(switch.count_request(TriggerSide::Before, Access::Flush));
         assert_eq!(switch.take_due(now).map(|cut| cut.seed), Some(2));
         switch.arm(trigger(flush, 3), now);
         switch.arm(trigger(time, 4), now);
-        assert!(!switch.pass(TriggerSide::Before, Access::Flush));
+        assert!(!switch.count_request(TriggerSide::Before, Access::Flush));
         // An earlier cut also disarms a trigger that waits for a time.
         switch.record_cut(Losses::default());
         assert_eq!(switch.take_due(later), None);

@@ -11,7 +11,7 @@ use crate::bench::{Initiator, READ, Received, Target, WRITE, bytes, login_reques
 use crate::session::{data_out, response, task_request, task_result};
 
 /// Returns a login that joins a session with the connection id `name`.
-fn joining(tsih: u16, name: u16) -> LoginRequest {
+fn join_request(tsih: u16, name: u16) -> LoginRequest {
     LoginRequest {
         tsih,
         connection: name,
@@ -24,7 +24,7 @@ fn joining(tsih: u16, name: u16) -> LoginRequest {
 fn two_connections(target: &mut Target, pairs: &[(&str, &str)]) -> (Initiator, usize) {
     let pairs = [pairs, &[("MaxConnections", "8")]].concat();
     let initiator = target.log_in("a", &pairs);
-    let second = target.enter(joining(initiator.tsih, 1), "a", &[]);
+    let second = target.enter(join_request(initiator.tsih, 1), "a", &[]);
     let (tsih, number) = second.expect("a connection");
     assert_eq!(tsih, initiator.tsih);
     (initiator, number)
@@ -45,22 +45,22 @@ fn connections_join_up_to_the_negotiated_limit() {
     let mut target = Target::new("");
     let plain = target.log_in("a", &[]);
     let full = Err(login_status::TOO_MANY_CONNECTIONS);
-    assert_eq!(target.enter(joining(plain.tsih, 1), "a", &[]), full);
+    assert_eq!(target.enter(join_request(plain.tsih, 1), "a", &[]), full);
     let first = target.log_in("a", &[("MaxConnections", "3")]);
     // The second session has replaced the first; other initiators cannot join it.
     let none = Err(login_status::NO_SESSION);
-    assert_eq!(target.enter(joining(plain.tsih, 1), "a", &[]), none);
-    assert_eq!(target.enter(joining(first.tsih, 1), "b", &[]), none);
+    assert_eq!(target.enter(join_request(plain.tsih, 1), "a", &[]), none);
+    assert_eq!(target.enter(join_request(first.tsih, 1), "b", &[]), none);
     let other = LoginRequest {
         isid: [0x80, 0, 0, 0, 0, 2],
-        ..joining(first.tsih, 1)
+        ..join_request(first.tsih, 1)
     };
     assert_eq!(target.enter(other, "a", &[]), none);
     for name in 1..3 {
-        let joined = target.enter(joining(first.tsih, name), "a", &[]);
+        let joined = target.enter(join_request(first.tsih, name), "a", &[]);
         assert!(joined.is_ok_and(|(tsih, _)| tsih == first.tsih));
     }
-    assert_eq!(target.enter(joining(first.tsih, 3), "a", &[]), full);
+    assert_eq!(target.enter(join_request(first.tsih, 3), "a", &[]), full);
 }
 
 /// The session's parameters apply to all its connections, except for the maximum data in a message,
@@ -74,7 +74,7 @@ fn a_joining_connection_has_the_parameters_of_the_session() {
         ("ImmediateData", "Yes"),
         ("MaxRecvDataSegmentLength", "512"),
     ];
-    let joined = target.enter(joining(initiator.tsih, 1), "a", &pairs);
+    let joined = target.enter(join_request(initiator.tsih, 1), "a", &pairs);
     let (_, second) = joined.expect("a connection");
     let write = initiator.command(&transfer(WRITE, 0, 1), 512, true);
     let received = target.send(second, &bytes(&Message::Command(write), &[1; 512]));
@@ -205,7 +205,7 @@ fn task_attributes_apply_across_connections() {
     assert_eq!(target.unprompted(second)[0].1, [7; 512]);
 }
 
-/// Extends the test of one connection.
+/// The same limit as on one connection applies to two.
 #[test]
 fn connections_share_the_memory_of_a_session() {
     let mut target = Target::new("");
@@ -248,13 +248,13 @@ fn other_connections_survive_the_loss_of_one() {
     assert_eq!(target.service.statistics().counts.writes, 1);
     assert_eq!(target.service.statistics().counts.written_bytes, 0);
     // Another connection may replace it; the end of the last one ends the session.
-    let joined = target.enter(joining(initiator.tsih, 1), "a", &[]);
+    let joined = target.enter(join_request(initiator.tsih, 1), "a", &[]);
     let (_, third) = joined.expect("a connection");
     target.close(initiator.number);
     let received = target.send(third, &ready(initiator.command(&[0; 6], 0, false)));
     assert_eq!(response_status(&received).1, status::GOOD);
     target.close(third);
-    let gone = target.enter(joining(initiator.tsih, 1), "a", &[]);
+    let gone = target.enter(join_request(initiator.tsih, 1), "a", &[]);
     assert_eq!(gone, Err(login_status::NO_SESSION));
 }
 
@@ -265,7 +265,7 @@ fn a_reconnection_replaces_the_old_connection() {
     let (mut initiator, second) = two_connections(&mut target, &[("ImmediateData", "No")]);
     let lost = initiator.command(&transfer(WRITE, 0, 1), 512, true);
     assert_eq!(target.send(second, &ready(lost)).len(), 1);
-    let joined = target.enter(joining(initiator.tsih, 1), "a", &[]);
+    let joined = target.enter(join_request(initiator.tsih, 1), "a", &[]);
     let (_, again) = joined.expect("a connection");
     assert!(!target.is_open(second) && target.is_open(again));
     // Its commands are dropped, and their tags are free.
@@ -283,7 +283,7 @@ fn a_reinstated_session_ends_all_old_connections() {
     let mut again = target.log_in("a", &[]);
     assert_ne!(again.tsih, initiator.tsih);
     assert!(!target.is_open(initiator.number) && !target.is_open(second));
-    let gone = target.enter(joining(initiator.tsih, 2), "a", &[]);
+    let gone = target.enter(join_request(initiator.tsih, 2), "a", &[]);
     assert_eq!(gone, Err(login_status::NO_SESSION));
     let received = target.run(&mut again, &[0; 6], 0);
     assert_eq!(response_status(&received).1, status::GOOD);
@@ -309,7 +309,7 @@ fn logouts_close_a_connection_or_the_session() {
     let mut target = Target::new("");
     let (initiator, second) = two_connections(&mut target, &[]);
     let first = initiator.number;
-    let joined = target.enter(joining(initiator.tsih, 2), "a", &[]);
+    let joined = target.enter(join_request(initiator.tsih, 2), "a", &[]);
     let (_, third) = joined.expect("a connection");
     let connection = logout_reason::CLOSE_CONNECTION;
     let unknown = log_out(&mut target, first, connection, 9);
@@ -324,7 +324,7 @@ fn logouts_close_a_connection_or_the_session() {
     assert_eq!(log_out(&mut target, third, connection, 2), closed);
     assert!(!target.is_open(third) && target.is_open(first));
     target.close(third);
-    let joined = target.enter(joining(initiator.tsih, 2), "a", &[]);
+    let joined = target.enter(join_request(initiator.tsih, 2), "a", &[]);
     let (_, fourth) = joined.expect("a connection");
     let session = logout_reason::CLOSE_SESSION;
     assert_eq!(log_out(&mut target, fourth, session, 0), closed);

@@ -330,8 +330,8 @@ fn text_with_an_answer_that_is_too_long_is_rejected() {
     ping(&mut target, number);
 }
 
-/// An ordered command waits for the data of an older one; a simple one after it also
-/// waits, but a head-of-queue command does not.
+/// An ordered command waits for the data of an older one; a simple one after it also waits,
+/// but a head-of-queue command does not.
 #[test]
 fn task_attributes_apply_while_data_arrive() {
     let mut target = Target::new("");

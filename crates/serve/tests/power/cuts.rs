@@ -161,10 +161,10 @@ impl Bench {
                 .persisted(at)
                 .expect("a drive that reports persistence");
             self.data.mark_persisted(&persisted);
-            self.model.persisted(&persisted);
+            self.model.mark_persisted(&persisted);
             for completion in ended {
                 assert_eq!(completion.status, Status::Good);
-                self.ended(&completion.request);
+                self.handle_completion(&completion.request);
             }
             if event.is_none() {
                 break;
@@ -173,7 +173,7 @@ impl Bench {
         self.now = until;
     }
 
-    fn ended(&mut self, request: &Request) {
+    fn handle_completion(&mut self, request: &Request) {
         let pending = self
             .pending
             .remove(&request.id)
@@ -236,7 +236,7 @@ impl Bench {
 }
 
 /// Drives without a write cache, with one for streams, and with one for all writes; two of the last
-/// kind begin a write at any sector of it.
+/// kind begin a write at the first of its sectors under the head.
 const DRIVES: [(&str, &str); 5] = [
     ("hp-c2247", "fcfs"),
     ("seagate-cheetah-st34501n", "sptf"),

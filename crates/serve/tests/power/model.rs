@@ -52,7 +52,7 @@ impl Model {
     }
 
     /// Marks blocks as persisted, each in the first write whose block is not.
-    pub fn persisted(&mut self, persisted: &[Persisted]) {
+    pub fn mark_persisted(&mut self, persisted: &[Persisted]) {
         for run in persisted {
             for sector in run.first.0..run.first.0 + run.sectors.0 {
                 let is_next =

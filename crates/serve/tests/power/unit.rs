@@ -220,9 +220,9 @@ impl Bench {
             let response = self.unit.advance(event.unwrap_or(until));
             self.unit.follow(event.unwrap_or(until));
             let persisted = std::mem::take(&mut *self.persisted.lock().expect("no other panic"));
-            self.model.persisted(&persisted);
+            self.model.mark_persisted(&persisted);
             if let Some(response) = response {
-                self.ended(response.id, response.status);
+                self.handle_response(response.id, response.status);
             } else if event.is_none() {
                 break;
             }
@@ -230,7 +230,7 @@ impl Bench {
         self.now = until;
     }
 
-    fn ended(&mut self, id: u64, status: Status) {
+    fn handle_response(&mut self, id: u64, status: Status) {
         let pending = self.pending.remove(&id).expect("a command in progress");
         if status == Status::CheckCondition {
             // The unit attention for the power-on.

@@ -199,7 +199,7 @@ impl Database {
 }
 
 /// Runs a seed; returns an error if the recovered state is wrong.
-fn round(running: &Running, bug: Bug, seed: u64) -> Result<(), String> {
+fn check_seed(running: &Running, bug: Bug, seed: u64) -> Result<(), String> {
     let mut database = Database::format(running.client(), bug).expect("a disk with power");
     let nth = 1 + seed * 7 % 60;
     let side = ["before", "after"][seed as usize % 2];
@@ -229,26 +229,26 @@ fn round(running: &Running, bug: Bug, seed: u64) -> Result<(), String> {
 }
 
 /// Returns the failing seeds.
-fn failing(running: &Running, bug: Bug, seeds: u64) -> Vec<u64> {
-    let fails = |seed: &u64| round(running, bug, *seed).is_err();
+fn failing_seeds(running: &Running, bug: Bug, seeds: u64) -> Vec<u64> {
+    let fails = |seed: &u64| check_seed(running, bug, *seed).is_err();
     (0..seeds).filter(fails).collect()
 }
 
 #[test]
 fn only_a_log_without_flushes_loses_transactions() {
     let running = Running::start("wal", "sata-4tb-7200", None);
-    let failed = failing(&running, Bug::None, 100);
+    let failed = failing_seeds(&running, Bug::None, 100);
     assert!(
         failed.is_empty(),
         "{:?}",
-        round(&running, Bug::None, failed[0])
+        check_seed(&running, Bug::None, failed[0])
     );
     for bug in [Bug::Commit, Bug::Checkpoint] {
-        let found = failing(&running, bug, 100);
+        let found = failing_seeds(&running, bug, 100);
         eprintln!("{bug:?}: {} of 100 seeds fail", found.len());
         assert!(!found.is_empty(), "{bug:?}");
         // A failing seed fails again.
-        assert!(round(&running, bug, found[0]).is_err());
+        assert!(check_seed(&running, bug, found[0]).is_err());
     }
     running.stop();
 }

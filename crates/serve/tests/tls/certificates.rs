@@ -9,7 +9,7 @@ use tempfile::TempDir;
 pub struct Authority(CertifiedIssuer<'static, KeyPair>);
 
 /// A certificate and its key, in PEM.
-pub struct Issued {
+pub struct IssuedCertificate {
     pub certificate: String,
     pub key: String,
 }
@@ -35,11 +35,11 @@ impl Authority {
     }
 
     /// Issues a certificate for this machine.
-    pub fn issue(&self, name: &str) -> Issued {
+    pub fn issue(&self, name: &str) -> IssuedCertificate {
         let key = KeyPair::generate().expect("a key");
         let params = certificate_params(name, &["localhost", "127.0.0.1"]);
         let certificate = params.signed_by(&key, &self.0).expect("a certificate");
-        Issued {
+        IssuedCertificate {
             certificate: certificate.pem(),
             key: key.serialize_pem(),
         }

@@ -46,7 +46,7 @@ fn handshake_with_flags(encryption: Encryption, flags: u8) -> (NbdHandshake, Nbd
     (handshake, step)
 }
 
-fn greeted(encryption: Encryption) -> NbdHandshake {
+fn new_handshake(encryption: Encryption) -> NbdHandshake {
     handshake_with_flags(encryption, 3).0
 }
 
@@ -68,7 +68,7 @@ fn ask(handshake: &mut NbdHandshake, number: u32, data: &[u8]) -> (Option<u32>, 
 
 #[test]
 fn all_other_options_are_refused_if_tls_is_required() {
-    let mut handshake = greeted(Encryption::Required);
+    let mut handshake = new_handshake(Encryption::Required);
     let required = (Some(answer::TLS_REQUIRED), NbdStep::Wait);
     for (number, data) in [
         (code::LIST, vec![]),
@@ -93,28 +93,28 @@ fn all_other_options_are_refused_if_tls_is_required() {
         (Some(answer::ACK), NbdStep::Negotiated(_))
     ));
     // This option has no error reply, so the connection ends.
-    let mut handshake = greeted(Encryption::Required);
+    let mut handshake = new_handshake(Encryption::Required);
     assert_eq!(
         ask(&mut handshake, code::EXPORT_NAME, b""),
         (None, NbdStep::Close)
     );
-    let mut handshake = greeted(Encryption::Required);
+    let mut handshake = new_handshake(Encryption::Required);
     let aborted = ask(&mut handshake, code::ABORT, b"");
     assert_eq!(aborted, (Some(answer::ACK), NbdStep::Close));
 }
 
 #[test]
 fn tls_is_optional_if_it_is_offered() {
-    let mut handshake = greeted(Encryption::Offered);
+    let mut handshake = new_handshake(Encryption::Offered);
     let chosen = ask(&mut handshake, code::GO, &choice());
     assert!(matches!(
         chosen,
         (Some(answer::ACK), NbdStep::Negotiated(_))
     ));
-    let mut handshake = greeted(Encryption::Offered);
+    let mut handshake = new_handshake(Encryption::Offered);
     let started = ask(&mut handshake, code::START_TLS, b"");
     assert_eq!(started, (Some(answer::ACK), NbdStep::StartTls));
-    let mut handshake = greeted(Encryption::Off);
+    let mut handshake = new_handshake(Encryption::Off);
     let refused = ask(&mut handshake, code::START_TLS, b"");
     assert_eq!(refused, (Some(answer::POLICY), NbdStep::Wait));
 }
@@ -122,7 +122,7 @@ fn tls_is_optional_if_it_is_offered() {
 #[test]
 fn options_negotiated_without_encryption_are_reset() {
     for headers in [code::STRUCTURED_REPLY, code::EXTENDED_HEADERS] {
-        let mut handshake = greeted(Encryption::Offered);
+        let mut handshake = new_handshake(Encryption::Offered);
         for (number, data) in [(headers, vec![]), (code::SET_CONTEXTS, contexts())] {
             let negotiated = ask(&mut handshake, number, &data);
             assert_eq!(negotiated, (Some(answer::ACK), NbdStep::Wait));
@@ -140,7 +140,7 @@ fn options_negotiated_without_encryption_are_reset() {
 
 #[test]
 fn tls_starts_once_and_only_without_further_input() {
-    let mut handshake = greeted(Encryption::Required);
+    let mut handshake = new_handshake(Encryption::Required);
     let with_data = ask(&mut handshake, code::START_TLS, b"data");
     assert_eq!(with_data, (Some(answer::INVALID), NbdStep::Wait));
     ask(&mut handshake, code::START_TLS, b"");
@@ -149,7 +149,7 @@ fn tls_starts_once_and_only_without_further_input() {
     // An unencrypted option that follows would be mistaken for an encrypted one.
     let following = option(code::STRUCTURED_REPLY, b"");
     for count in 1..=following.len() {
-        let mut handshake = greeted(Encryption::Required);
+        let mut handshake = new_handshake(Encryption::Required);
         let sent = [option(code::START_TLS, b""), following[..count].to_vec()].concat();
         handshake.received(&sent);
         assert_eq!(handshake.step(&exports(), false), NbdStep::Close);

@@ -20,7 +20,7 @@ use rustls::{
     ClientConfig, ClientConnection, RootCertStore, StreamOwned, SupportedProtocolVersion,
 };
 
-use crate::certificates::{Authority, Issued};
+use crate::certificates::{Authority, IssuedCertificate};
 use crate::options::{choice, option};
 
 const SIZE: u64 = 1 << 20;
@@ -101,7 +101,7 @@ impl Running {
     fn client_with(
         &self,
         versions: &[&'static SupportedProtocolVersion],
-        issued: Option<Issued>,
+        issued: Option<IssuedCertificate>,
     ) -> Encrypted {
         let mut stream = encrypt(self.start_tls(), &self.authority, versions, issued);
         assert_eq!(ask(&mut stream, code::GO, &choice()), answer::ACK);
@@ -114,7 +114,7 @@ pub fn encrypt(
     stream: UnixStream,
     authority: &Authority,
     versions: &[&'static SupportedProtocolVersion],
-    issued: Option<Issued>,
+    issued: Option<IssuedCertificate>,
 ) -> Encrypted {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let mut roots = RootCertStore::empty();

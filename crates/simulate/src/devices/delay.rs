@@ -52,7 +52,7 @@ fn read(args: &mut Parameters<'_>) -> Result<Box<dyn Config>, InputError> {
 impl Config for Delayed {
     fn build(&self, below: &Below<'_>, _: u64) -> Result<BoxedDevice, InputError> {
         let latency = self.0;
-        Ok(below.device()?.wrapped(|inner| Delay::new(inner, latency)))
+        Ok(below.device()?.wrap(|inner| Delay::new(inner, latency)))
     }
 
     fn is_behaviour(&self) -> bool {

@@ -101,7 +101,7 @@ impl Config for FaultInjection {
             ..self.plan.clone()
         };
         let device = below.device()?;
-        Ok(device.wrapped(|inner| Faults::new(inner, &plan, self.revolution)))
+        Ok(device.wrap(|inner| Faults::new(inner, &plan, self.revolution)))
     }
 
     fn is_behaviour(&self) -> bool {

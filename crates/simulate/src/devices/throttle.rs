@@ -78,6 +78,6 @@ fn bytes_per_s(text: &str, sector: Bytes) -> Option<f64> {
 impl Config for Limited {
     fn build(&self, below: &Below<'_>, _: u64) -> Result<BoxedDevice, InputError> {
         let device = below.device()?;
-        Ok(device.wrapped(|inner| Throttle::new(inner, self.0)))
+        Ok(device.wrap(|inner| Throttle::new(inner, self.0)))
     }
 }

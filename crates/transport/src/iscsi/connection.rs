@@ -383,7 +383,7 @@ impl Login<'_> {
         let has_credentials = self.credentials.is_some();
         let methods = if has_credentials { "CHAP,None" } else { "None" };
         pairs.push(("AuthMethod", methods));
-        owned(&pairs)
+        to_pairs(&pairs)
     }
 
     /// Stores the choices of the target.
@@ -420,7 +420,7 @@ impl Login<'_> {
         let value = |key| value(pairs, key);
         match value("AuthMethod") {
             Some("CHAP") if self.credentials.is_some() => {
-                return Ok(RequestText::Part(owned(&[("CHAP_A", CHAP_MD5)])));
+                return Ok(RequestText::Part(to_pairs(&[("CHAP_A", CHAP_MD5)])));
             }
             Some("None") => return Ok(RequestText::Last(Vec::new())),
             Some(other) => return Err(protocol_error(format!("AuthMethod={other}"))),
@@ -543,10 +543,10 @@ fn offers(purpose: Purpose<'_>) -> Pairs {
             ("DataSequenceInOrder", "Yes"),
         ]);
     }
-    owned(&offers)
+    to_pairs(&offers)
 }
 
-fn owned(pairs: &[(&'static str, &str)]) -> Pairs {
+fn to_pairs(pairs: &[(&'static str, &str)]) -> Pairs {
     pairs
         .iter()
         .map(|&(key, value)| (key, value.to_owned()))

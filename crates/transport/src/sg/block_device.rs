@@ -16,7 +16,7 @@ pub const SYSFS: &str = "/sys";
 
 // Reasons to refuse a path.
 const NO_DEVICE: &str = "not a device";
-const NO_SCSI: &str = "a device that takes no SCSI commands";
+const NO_SCSI: &str = "a device that accepts no SCSI commands";
 const PARTITION: &str = "a partition";
 
 /// Returns the name of the block device of a disk, such as `sda`, given the path of that device or
@@ -62,7 +62,7 @@ fn block(sysfs: &Path, number: &str) -> Result<String, &'static str> {
     resolved_name(&path).ok_or(NO_DEVICE)
 }
 
-/// Returns the file name of the target of a link.
+/// Returns the file name of a link's target.
 fn resolved_name(link: &Path) -> Option<String> {
     let path = link.canonicalize().ok()?;
     Some(path.file_name()?.to_string_lossy().into_owned())
@@ -116,7 +116,7 @@ fn names(folder: &Path) -> io::Result<BTreeSet<String>> {
 
 /// Describes how one of the devices is used; `None` if none is. `mountinfo` and `swaps` are the
 /// contents of `/proc/self/mountinfo` and `/proc/swaps`.
-pub fn user(blocks: &[Block], mountinfo: &str, swaps: &str) -> Option<String> {
+pub fn usage(blocks: &[Block], mountinfo: &str, swaps: &str) -> Option<String> {
     // A line of `mountinfo` contains an id, the parent's id, the device number, the root within it,
     // the mount point, and other fields; after a dash, the type of the file system and its source
     // (proc(5)). Some file systems (btrfs) have their own device numbers, so check the source, too.
@@ -265,19 +265,19 @@ Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority
         ";
         for case in cases.trim().lines() {
             let (disk, expected) = case.split_once(" => ").unwrap();
-            let found = user(&devices(disk), MOUNTINFO, SWAPS);
+            let found = usage(&devices(disk), MOUNTINFO, SWAPS);
             assert_eq!(found.as_deref().unwrap_or("nothing"), expected, "{disk}");
         }
         let line = "9 1 0:9 / /srv rw - btrfs /dev/cciss/c0d0p1 rw";
         let expected = "cciss!c0d0p1 is mounted at /srv";
-        let found = user(&devices("cciss!c0d0p1 104:1"), line, "");
+        let found = usage(&devices("cciss!c0d0p1 104:1"), line, "");
         assert_eq!(found.as_deref(), Some(expected));
     }
 
     #[test]
     fn malformed_lines_are_skipped() {
         let disk = devices("sda 8:0");
-        assert_eq!(user(&disk, "\n1 2\n1 2 8:0 / /x rw\n - \n", "\n\n"), None);
+        assert_eq!(usage(&disk, "\n1 2\n1 2 8:0 / /x rw\n - \n", "\n\n"), None);
     }
 
     /// Needs a machine with a mounted block device.
@@ -294,8 +294,8 @@ Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority
         let path = class.join(number).canonicalize().unwrap();
         let name = path.file_name().unwrap().to_str().unwrap();
         let blocks = blocks(Path::new("/sys"), name).unwrap();
-        let user = user(&blocks, &mountinfo, "").unwrap();
-        assert!(user.contains(" is mounted at /"), "{user}");
+        let usage = usage(&blocks, &mountinfo, "").unwrap();
+        assert!(usage.contains(" is mounted at /"), "{usage}");
     }
 
     #[test]
@@ -329,7 +329,7 @@ Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority
     #[test]
     fn paths_that_are_not_disks_are_refused() {
         let refused = |path: &str| name(Path::new(path)).unwrap_err().to_string();
-        assert!(refused("/dev/null").starts_with("/dev/null: a device that takes no SCSI"));
+        assert!(refused("/dev/null").starts_with("/dev/null: a device that accepts no SCSI"));
         assert!(refused("/proc/mounts").starts_with("/proc/mounts: not a device; expected"));
         assert!(refused("/dev/no-such-drive").starts_with("/dev/no-such-drive: No such file"));
     }

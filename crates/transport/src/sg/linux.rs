@@ -1,4 +1,4 @@
-//! A drive that takes commands over SG_IO.
+//! A drive that accepts commands over SG_IO.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -13,7 +13,7 @@ use super::{Error, block_device};
 use crate::safety;
 use crate::transport::{Data, HostClock, Reply, Transport, TransportError};
 
-/// A drive that takes commands over SG_IO. Its times are read from `std::time::Instant`
+/// A drive that accepts commands over SG_IO. Its times are read from `std::time::Instant`
 /// (CLOCK_MONOTONIC) right before and after the system call.
 #[derive(Debug)]
 pub struct Sg {
@@ -23,7 +23,7 @@ pub struct Sg {
     block: Option<String>,
     /// Keeps the system from using the block device while writes are allowed.
     claim: Option<File>,
-    writes: bool,
+    can_write: bool,
     clock: HostClock,
 }
 
@@ -38,7 +38,7 @@ impl Sg {
             file,
             block,
             claim: None,
-            writes: false,
+            can_write: false,
             clock: HostClock::start(),
         })
     }
@@ -47,7 +47,7 @@ impl Sg {
     /// `overwrite_data` permits this on a drive that holds a partition table, a file system or
     /// other data. It is never permitted on a drive that is in use.
     pub fn allow_writes(&mut self, overwrite_data: bool) -> Result<(), Error> {
-        // An earlier claim would exclude this one.
+        // An earlier claim would make this one fail.
         self.claim = None;
         let claim = self
             .block
@@ -65,7 +65,7 @@ impl Sg {
         let mut options = OpenOptions::new();
         self.file = open(&self.path, options.read(true).write(true), OFlags::empty())?;
         self.claim = claim;
-        self.writes = true;
+        self.can_write = true;
         Ok(())
     }
 
@@ -79,7 +79,7 @@ impl Sg {
             by,
         };
         let (mounts, swaps) = (read("/proc/self/mountinfo")?, read("/proc/swaps")?);
-        if let Some(by) = block_device::user(&blocks, &mounts, &swaps) {
+        if let Some(by) = block_device::usage(&blocks, &mounts, &swaps) {
             return Err(in_use(by));
         }
         let path = Path::new("/dev").join(block.replace('!', "/"));
@@ -99,7 +99,7 @@ impl Sg {
         submit: impl FnOnce(&mut Packet<'_>) -> rustix::io::Result<()>,
     ) -> Result<Reply, TransportError> {
         let message = |reason: String| format!("{}: {reason}", safety::command_name(block));
-        if !self.writes && !safety::leaves_data_alone(block, data.sent()) {
+        if !self.can_write && !safety::leaves_data_alone(block, data.sent()) {
             return Ok(safety::write_protected(self.now()));
         }
         let timeout = safety::timeout(block, data.len());
@@ -161,7 +161,7 @@ mod tests {
             file: File::open("/dev/null").unwrap(),
             block: None,
             claim: None,
-            writes: false,
+            can_write: false,
             clock: HostClock::start(),
         }
     }
@@ -211,7 +211,7 @@ mod tests {
         assert_eq!((refused.status, refused.transferred), (2, 0));
         let expected = (Key::DataProtect, Code::WRITE_PROTECTED);
         assert_eq!((sense.key, sense.code), expected);
-        drive.writes = true;
+        drive.can_write = true;
         let reply = drive.exchange(&WRITE, Data::Out(&[0; 512]), |_| Ok(()));
         assert_eq!(reply.unwrap().transferred, 512);
     }

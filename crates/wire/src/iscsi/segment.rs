@@ -147,7 +147,6 @@ impl Digest {
         self.0 = sum;
     }
 
-    /// Returns the bytes to send.
     pub const fn bytes(self) -> [u8; 4] {
         (!self.0).to_le_bytes()
     }

@@ -13,7 +13,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Stdio;
 
-use super::{MAX_COLUMNS, filled};
+use super::{MAX_COLUMNS, fill};
 use crate::{at, program};
 use run::Run;
 
@@ -39,8 +39,8 @@ fn page(root: &Path, names: &[String]) -> Result<String, String> {
     let runs = measure(root, &folder, names)?;
     let replays = page::replays(root, &folder, &runs)?;
     let papers = paper::section(root, &folder, &runs)?;
-    let measured = page::measured(&runs)?;
-    Ok(wrap(&format!("{measured}{replays}{papers}")))
+    let drives = page::drives_section(&runs)?;
+    Ok(wrap(&format!("{drives}{replays}{papers}")))
 }
 
 /// Wraps prose and list items; table rows are unchanged.
@@ -50,11 +50,11 @@ fn wrap(page: &str) -> String {
         match line.strip_prefix("- ") {
             _ if line.starts_with('|') => text.push_str(line),
             Some(item) => {
-                let item = filled(item, MAX_COLUMNS - 2);
+                let item = fill(item, MAX_COLUMNS - 2);
                 text.push_str(&format!("- {}", item.replace('\n', "\n  ")));
             }
             None if line.chars().count() > MAX_COLUMNS => {
-                text.push_str(&filled(line, MAX_COLUMNS));
+                text.push_str(&fill(line, MAX_COLUMNS));
             }
             None => text.push_str(line),
         }

@@ -4,17 +4,17 @@
 //! Runs all studies in full with the built command line. The runs are stored in `results/` below
 //! the target folder, so that only what changed is simulated again.
 
-mod checked;
 mod figure;
 mod page;
+mod study;
 
 use std::fs;
 use std::path::Path;
 
 use crate::{at, program};
-use checked::{PAPERS, Paper, Study, StudyEntry};
 use figure::Comparison;
 use page::{Section, StudyFigure};
+use study::{PAPERS, Paper, Study, StudyEntry};
 
 /// The index, from the root of the workspace.
 const PAGE: &str = "docs/papers.md";
@@ -48,7 +48,7 @@ pub fn write(root: &Path) -> Result<(), String> {
     ))
 }
 
-/// Writes the pages; returns what [`unexplained`] finds.
+/// Writes the pages; returns what [`unexplained_claims`] finds.
 fn write_pages(root: &Path) -> Result<Vec<String>, String> {
     let studies: Vec<StudyEntry> = program::json(root, &["study", "list"])?;
     let results = program::build()?.with_file_name("results");
@@ -63,7 +63,7 @@ fn write_pages(root: &Path) -> Result<Vec<String>, String> {
     arguments.extend(with_traces.map(|study| study.name.as_str()));
     checked.extend(program::json::<Vec<Study>>(root, &arguments)?);
     checked.sort_by(|a, b| a.study.cmp(&b.study));
-    let unexplained = unexplained(&checked);
+    let unexplained = unexplained_claims(&checked);
     let papers: Vec<(&Paper, Vec<Section<'_>>)> = PAPERS
         .iter()
         .map(|paper| (paper, sections(&paper.name, &studies, &checked)))
@@ -138,7 +138,7 @@ fn write_file(root: &Path, name: &str, text: &str) -> Result<(), String> {
 }
 
 /// Returns the claims of all studies that fail or are not measured without a given reason.
-fn unexplained(checked: &[Study]) -> Vec<String> {
+fn unexplained_claims(checked: &[Study]) -> Vec<String> {
     let claims = checked
         .iter()
         .flat_map(|study| study.claims.iter().map(|claim| (&study.study, claim)));
@@ -156,10 +156,10 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use checked::{Claim, Number};
     use page::of_conclusion;
+    use study::{Claim, Number};
 
-    fn parsed<T: DeserializeOwned>(value: Value) -> T {
+    fn parse<T: DeserializeOwned>(value: Value) -> T {
         serde_json::from_value(value).unwrap()
     }
 
@@ -169,16 +169,16 @@ mod tests {
                 "why": why, "cause": "our reading", "evidence": "tested", "command": "diskarm",
             })
         });
-        parsed(json!({
+        parse(json!({
             "says": "a | b", "source": "s", "theirs": "1", "ours": "2", "verdict": verdict,
             "explained": known.is_some(), "known": known, "bounds": "source",
             "model_check": false, "numbers": [],
         }))
     }
 
-    fn listed() -> StudyEntry {
+    fn study_entry() -> StudyEntry {
         let source = "paper, section 1";
-        parsed(json!({
+        parse(json!({
             "name": "one", "title": "One", "source": source, "cells": 3, "takes_traces": false,
         }))
     }
@@ -186,7 +186,7 @@ mod tests {
     fn paper() -> Paper {
         let claims = [["one", "b"]];
         let conclusion = json!({ "says": "So it is.", "place": "abstract", "claims": claims });
-        parsed(json!({ "name": "paper", "title": "A Paper", "conclusions": [conclusion] }))
+        parse(json!({ "name": "paper", "title": "A Paper", "conclusions": [conclusion] }))
     }
 
     #[test]
@@ -214,7 +214,7 @@ mod tests {
             study: "one".to_owned(),
             claims,
         }];
-        let studies = [listed()];
+        let studies = [study_entry()];
         let paper = paper();
         assert!(sections("other", &studies, &checked).is_empty());
         let sections = sections("paper", &studies, &checked);
@@ -240,7 +240,7 @@ mod tests {
             assert!(page.contains(expected), "{expected}\n{page}");
         }
         let expected = ["one: fails: a | b", "one: not_measured: a | b"];
-        assert_eq!(unexplained(&checked), expected);
+        assert_eq!(unexplained_claims(&checked), expected);
         let index = page::index(&[(&paper, sections)]);
         let row = "| [paper](papers/paper.md) | 6 | 1 | 1 | 2 | 1 |";
         for expected in ["6 claims:", row, "| our reading | 1 | 0 |"] {
@@ -302,7 +302,7 @@ mod tests {
                 study: name.clone(),
                 claims: claims.collect(),
             };
-            let listed = listed();
+            let listed = study_entry();
             let sections = [(&listed, &checked)];
             let found = of_conclusion(&[(name.clone(), words.clone())], &sections);
             assert!(!found.is_empty(), "{name}: {words}");

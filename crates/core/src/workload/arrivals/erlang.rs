@@ -3,7 +3,7 @@
 use rand_distr::{Distribution, Gamma};
 
 use super::{Args, Generator, GeneratorInfo, InputError, Pause};
-use crate::random::scaled;
+use crate::random::scale;
 use crate::units::Span;
 
 /// Pauses that are sums of `stages` exponential ones: a squared coefficient of variation of `1 /
@@ -48,6 +48,6 @@ impl Pause for Erlang {
             panic!("no stages: {self:?}");
         };
         let mean = self.mean;
-        move |generator| scaled(unit.sample(generator), mean)
+        move |generator| scale(unit.sample(generator), mean)
     }
 }

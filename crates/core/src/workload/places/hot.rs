@@ -34,8 +34,8 @@ impl Placement for Hot {
     fn read(args: &mut Args<'_>) -> Result<Self, InputError> {
         let at_share = args.shares("at")?;
         let width_share = args.maybe_share("width")?.unwrap_or(WIDTH_SHARE);
-        let beyond = at_share.iter().find(|at| **at + width_share > 1.0 + 1e-9);
-        if let Some(at) = beyond {
+        let invalid = at_share.iter().find(|at| **at + width_share > 1.0 + 1e-9);
+        if let Some(at) = invalid {
             let max = percent(1.0 - width_share);
             let expected = format!("at most {max}, because of the width of the zone");
             return Err(InputError::new(args.field("at"), &percent(*at), expected));

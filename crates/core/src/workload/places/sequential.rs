@@ -6,8 +6,8 @@ use super::{
 };
 
 /// Each request begins where another ended, and has its direction: where the stream's last request
-/// ended, whatever rule placed it, or where one of several runs ended, all equally likely. The
-/// first of a run, and one that would pass the end of the disk, may be anywhere.
+/// ended, regardless of the rule that placed it, or where one of several runs ended, all equally
+/// likely. The first of a run, and one that would pass the end of the disk, may be anywhere.
 ///
 /// The traces of worthington94 and worthington96 show that the direction is kept (all 3,013
 /// sequential requests on the HP C2247, all 2,494 on the Seagate ST41601N). So a stream of

@@ -1,5 +1,5 @@
-//! Locates blocks where read completions scatter so much that they distinguish a track from the
-//! next, but not a sector from the next.
+//! Locates blocks if read completions scatter so much that they distinguish a track from the next,
+//! but not a sector from the next.
 //!
 //! Between two tracks the angle jumps by a skew, which is much longer than a sector. The first
 //! block of each track is therefore exact. It is not known which sectors of a track are slipped:
@@ -8,30 +8,30 @@
 
 use super::{TimingLocator, blocks_in_line};
 use crate::Error;
-use crate::layout::phases::apart;
-use crate::layout::walk::{FEW_SLIPS, NEARLY, Placement};
+use crate::layout::phases::angle_to;
+use crate::layout::walk::{MAX_SLIPS, MIN_ZONE_OFFSET, Placement};
 use crate::layout::zone_map::{self, Pattern, Run, Tracks, ZoneMap};
 
-/// Angles that a check distinguishes, in standard deviations of one read.
-const AWAY: f64 = 3.0;
-/// The minimum skew for that, in the same unit.
+/// Minimum difference of angles that a check distinguishes, in standard deviations of one read.
+const MIN_SEPARATION: f64 = 3.0;
+/// Minimum skew for such checks, in the same unit.
 const SKEW_MIN: f64 = 4.5;
-/// Reads of a block that determine the track with which it is in line.
+/// Number of reads of a block that determine the track with which it is in line.
 const READS: u32 = 32;
 /// Maximum number of reads per check for the few decisions that matter most.
 const READS_PER_DECISION_MAX: f64 = 2_000.0;
 /// Standard deviation of a number of slipped sectors.
 const SLIPS_DEVIATION: f64 = 0.3;
-/// Reads of a block that locate it roughly.
-const FEW: u32 = 10;
+/// Number of reads of a block that locate it roughly.
+const FEW_READS: u32 = 10;
 /// Maximum number of reads of a block for one result.
 const READS_MAX: f64 = 3_000.0;
 /// Minimum distance between different values, in standard deviations.
-const DIFFERENT: f64 = 4.5;
-/// Target standard deviation of a whole number.
-const WHOLE: f64 = 0.12;
-/// Cylinders over which a skew is known well enough for any zone.
-const CYLINDERS: u64 = 512;
+const MIN_DIFFERENCE: f64 = 4.5;
+/// Target standard deviation of a measured whole number.
+const WHOLE_DEVIATION: f64 = 0.12;
+/// Number of cylinders over which a measured skew is accurate enough for any zone.
+const MAX_CYLINDERS: u64 = 512;
 
 impl TimingLocator<'_, '_> {
     /// Returns true if checks only distinguish tracks.
@@ -41,13 +41,13 @@ impl TimingLocator<'_, '_> {
 
     /// Returns true if a block ends near an angle, by a check that only distinguishes tracks.
     pub(super) fn is_near(&mut self, at: u64, angle: f64) -> Result<bool, Error> {
-        let away = AWAY * self.phases.noise;
+        let away = MIN_SEPARATION * self.phases.noise;
         self.phases.is_likelier_at(at, angle, away)
     }
 
     /// Maps the zone that begins with block `next`, after the last one. The first tracks of a zone
-    /// may be nearly in line with the last zone: the zone is extended backwards for as long
-    /// as the preceding blocks are where its own tracks predict them.
+    /// may be nearly in line with the last zone, so the zone is extended backwards for as long as
+    /// the preceding blocks are where its own tracks predict them.
     pub(super) fn next_coarse_zone(
         &mut self,
         next: u64,
@@ -69,8 +69,8 @@ impl TimingLocator<'_, '_> {
             longer.blocks += blocks;
             let at = |position: u64| (longer.first + position, position);
             let (whole, half) = ([at(0), at(blocks)], [at(blocks / 2), at(blocks)]);
-            if !self.are_exactly_apart(&longer.tracks, whole, NEARLY)?
-                || !self.are_exactly_apart(&longer.tracks, half, NEARLY)?
+            if !self.are_exactly_apart(&longer.tracks, whole, MIN_ZONE_OFFSET)?
+                || !self.are_exactly_apart(&longer.tracks, half, MIN_ZONE_OFFSET)?
             {
                 break;
             }
@@ -91,18 +91,18 @@ impl TimingLocator<'_, '_> {
         let sectors = tracks.sectors;
         let revolution = sectors as f64;
         let begin = self.phases.mean(at, READS)? * revolution - 1.0;
-        let near = AWAY / 2.0 * self.scatter(sectors);
+        let near = MIN_SEPARATION / 2.0 * self.scatter(sectors);
         let first = min.div_ceil(sectors);
         let ahead = 2 * u64::from(tracks.surfaces) + 2;
         let is_here = |&track: &u64| {
-            let off = apart(tracks.track_angle(track) / revolution, begin / revolution);
+            let off = angle_to(tracks.track_angle(track) / revolution, begin / revolution);
             (off * revolution).abs() < near
         };
         let starts = (first..first + ahead).filter(is_here);
         Ok(starts.map(|track| track * sectors).collect())
     }
 
-    /// Estimates, rather low, the sectors slipped between a block and one not in line on its track.
+    /// Underestimates the sectors slipped between a block and one out of line on its track.
     pub(super) fn slips_on_track(
         &mut self,
         tracks: &Tracks,
@@ -113,7 +113,7 @@ impl TimingLocator<'_, '_> {
         let turned = self.phases.between(from.0, to.0, reads.ceil() as u32)? * revolution;
         let slipped = (turned - (to.1 - from.1) as f64).rem_euclid(revolution);
         let min = (slipped - 1.5 * SLIPS_DEVIATION).round().max(1.0);
-        Ok((min < FEW_SLIPS as f64).then_some(min as u64))
+        Ok((min < MAX_SLIPS as f64).then_some(min as u64))
     }
 
     /// Returns true if blocks are as far apart as their positions rather than `away` sectors off.
@@ -176,7 +176,7 @@ impl TrackPiece {
     /// Returns true if the next block, which ends at this angle, is in line.
     fn continues(&self, angle: f64, step: f64, noise: f64) -> bool {
         let next = self.angle + self.blocks as f64 * step;
-        apart(next, angle).abs() < AWAY / 2.0 * noise
+        angle_to(next, angle).abs() < MIN_SEPARATION / 2.0 * noise
     }
 }
 
@@ -198,7 +198,7 @@ impl TrackPieces {
         usual.unwrap_or(0)
     }
 
-    /// Converts the pieces to tracks with whole jumps, equal within `scatter` sectors.
+    /// Converts the pieces to tracks with whole jumps, which are equal if within `scatter` sectors.
     fn runs(&self, sectors: u64, scatter: f64) -> Vec<Run> {
         let revolution = sectors as f64;
         let begin = |piece: &TrackPiece| piece.angle * revolution - 1.0;
@@ -214,16 +214,16 @@ impl TrackPieces {
             near.copied().unwrap_or(jump.round())
         };
         // The first block may be in the middle of its track.
-        let within = self.usual().saturating_sub(self.all[0].blocks) as f64;
+        let offset = self.usual().saturating_sub(self.all[0].blocks) as f64;
         let mut starts = vec![begin(&self.all[0]).rem_euclid(revolution)];
         for (n, &jump) in jumps.iter().enumerate() {
             let jump = match n {
-                0 => whole((jump + within + 1.0).rem_euclid(revolution) - 1.0) - within,
+                0 => whole((jump + offset + 1.0).rem_euclid(revolution) - 1.0) - offset,
                 _ => whole(jump),
             };
             starts.push(starts[n] + jump);
         }
-        // Each was measured as often as the first.
+        // All starts were measured equally often, so the mean deviation corrects the first.
         let off = |(piece, start): (&TrackPiece, &f64)| wrap(begin(piece) - start, sectors);
         let off = self.all.iter().zip(&starts).map(off).sum::<f64>() / starts.len() as f64;
         let run = |(piece, start): (&TrackPiece, f64)| Run {
@@ -269,7 +269,7 @@ impl TimingLocator<'_, '_> {
         };
         let mut at = first;
         let mut surfaces = None;
-        let scatter = DIFFERENT * self.scatter(about as u64) * (2.0 / f64::from(READS)).sqrt();
+        let scatter = MIN_DIFFERENCE * self.scatter(about as u64) * (2.0 / f64::from(READS)).sqrt();
         while at < self.phases.capacity() && pieces.all.len() < Self::SEED_TRACKS_MAX {
             at += self.follow_piece(at, &mut pieces)?;
             let all = &pieces.all;
@@ -338,7 +338,7 @@ impl TimingLocator<'_, '_> {
             self.assumes_no_spares = true;
             return Ok(usual);
         };
-        let reads = 2.0 * (self.scatter(usual) / WHOLE).powi(2);
+        let reads = 2.0 * (self.scatter(usual) / WHOLE_DEVIATION).powi(2);
         if reads > READS_MAX {
             self.spare = Some(0);
             self.assumes_no_spares = true;
@@ -355,7 +355,7 @@ impl TimingLocator<'_, '_> {
     fn measure_step(&mut self, at: u64, length: u64, step: f64, reads: u32) -> Result<f64, Error> {
         let turned = length as f64 * step;
         let off = self.phases.between(at, at + length, reads)? - turned;
-        Ok((turned + apart(0.0, off)) / length as f64)
+        Ok((turned + angle_to(0.0, off)) / length as f64)
     }
 
     /// Refines the tracks of a pattern by skews and an angle measured between distant tracks.
@@ -378,7 +378,7 @@ impl TimingLocator<'_, '_> {
         let off = |piece: usize| {
             let begin = pieces.all[piece].angle - 1.0 / revolution;
             let expected = tracks.track_angle((zone.track + piece) as u64) / revolution;
-            apart(expected, begin) * revolution
+            angle_to(expected, begin) * revolution
         };
         let mut offs: Vec<f64> = (zone.first..pieces.all.len()).map(off).collect();
         offs.sort_by(f64::total_cmp);
@@ -400,7 +400,7 @@ impl TimingLocator<'_, '_> {
         Ok((tracks.track_skew + wrap(off, tracks.sectors) / switches).round())
     }
 
-    /// Measures the turn of each cylinder, about `turn` sectors, over ever longer distances.
+    /// Measures the turn of each cylinder, about `turn` sectors, over longer and longer distances.
     fn cylinder_turn(
         &mut self,
         zone: &TrackSequence<'_>,
@@ -412,23 +412,23 @@ impl TimingLocator<'_, '_> {
         };
         let (first, blocks) = (piece.first, zone.blocks());
         let room = self.phases.capacity().saturating_sub(first + sectors);
-        let scatter = self.scatter(sectors) * (2.0 / f64::from(FEW)).sqrt();
-        let mut uncertain = self.scatter(sectors);
+        let scatter = self.scatter(sectors) * (2.0 / f64::from(FEW_READS)).sqrt();
+        let mut uncertainty = self.scatter(sectors);
         let mut cylinders = 1;
-        while cylinders <= CYLINDERS && cylinders * blocks < room {
+        while cylinders <= MAX_CYLINDERS && cylinders * blocks < room {
             let to = self.track_begin(first + cylinders * blocks, sectors)?;
-            let turned = self.turned(first, to, sectors, FEW)?;
+            let turned = self.turned(first, to, sectors, FEW_READS)?;
             let off = wrap(turned - turn * cylinders as f64, sectors);
-            let max = DIFFERENT * (uncertain * cylinders as f64).hypot(scatter);
+            let max = MIN_DIFFERENCE * (uncertainty * cylinders as f64).hypot(scatter);
             if off.abs() > max.min(sectors as f64 / 8.0) {
                 break;
             }
             turn += off / cylinders as f64;
-            uncertain = scatter / cylinders as f64;
+            uncertainty = scatter / cylinders as f64;
             cylinders *= 2;
         }
         let ahead = cylinders / 2;
-        if ahead > 0 && uncertain > WHOLE {
+        if ahead > 0 && uncertainty > WHOLE_DEVIATION {
             let to = self.track_begin(first + ahead * blocks, sectors)?;
             let reads = self.reads_of_whole(sectors, ahead as f64);
             let turned = self.turned(first, to, sectors, reads)?;
@@ -442,10 +442,10 @@ impl TimingLocator<'_, '_> {
         Ok(self.phases.between(from, to, reads)? * sectors as f64)
     }
 
-    /// Returns the number of reads that determines a whole number, given a multiple of it.
+    /// Returns how many reads determine a whole number from measurements of a multiple of it.
     fn reads_of_whole(&self, sectors: u64, multiple: f64) -> u32 {
-        let reads = 2.0 * (self.scatter(sectors) / multiple / WHOLE).powi(2);
-        reads.clamp(f64::from(FEW), READS_MAX).ceil() as u32
+        let reads = 2.0 * (self.scatter(sectors) / multiple / WHOLE_DEVIATION).powi(2);
+        reads.clamp(f64::from(FEW_READS), READS_MAX).ceil() as u32
     }
 
     /// Returns the first block of the track that holds block `at`, which slips may have shifted.
@@ -453,20 +453,20 @@ impl TimingLocator<'_, '_> {
         let angle = self.phases.mean(at, READS)?;
         let max = sectors.min(at + 1);
         let blocks = blocks_in_line(1, max, |n| {
-            let behind = n as f64 / sectors as f64;
-            self.is_near(at - n, (angle - behind).rem_euclid(1.0))
+            let offset = n as f64 / sectors as f64;
+            self.is_near(at - n, (angle - offset).rem_euclid(1.0))
         })?;
         Ok(at + 1 - blocks)
     }
 }
 
-/// The followed tracks of a zone, once it is known where cylinders end.
+/// The followed tracks of a zone, once the ends of its cylinders are known.
 struct TrackSequence<'a> {
     pieces: &'a TrackPieces,
     surfaces: usize,
-    /// Track within its cylinder of the first piece.
+    /// Index of the first piece's track within its cylinder.
     track: usize,
-    /// The first piece that begins with its track.
+    /// Index of the first piece that begins with its track.
     first: usize,
 }
 
@@ -487,9 +487,9 @@ impl TrackSequence<'_> {
         let on_head = |head: usize| {
             let all = self.pieces.all.iter().enumerate().skip(self.first);
             let same = all.filter(|(n, _)| (self.track + n) % self.surfaces == head);
-            // A block or two fewer are slipped sectors.
-            let held = |blocks: u64| if blocks + 2 < usual { blocks } else { usual };
-            same.map(|(_, piece)| held(piece.blocks)).max()
+            // One or two missing blocks are slipped sectors.
+            let whole = |blocks: u64| if blocks + 2 < usual { blocks } else { usual };
+            same.map(|(_, piece)| whole(piece.blocks)).max()
         };
         let heads = (0..self.surfaces).map(|head| on_head(head).unwrap_or(usual));
         heads.sum()

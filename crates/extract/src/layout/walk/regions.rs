@@ -1,6 +1,6 @@
 //! Regions of one size that hold equally many blocks: one check per region finds its slips.
 
-use super::{BlockLocator, Change, FEW_SLIPS, RegionRule, Walk};
+use super::{BlockLocator, Change, MAX_SLIPS, RegionRule, Walk};
 use crate::Error;
 use crate::layout::zone_map::length;
 
@@ -27,7 +27,7 @@ impl<L: BlockLocator> Walk<'_, L> {
             let is_there = if self.resolves_sectors() {
                 self.is_at(probe, position)?
             } else {
-                // Slipped sectors may recur for some time as spare ones do.
+                // Slipped sectors may recur for a while, like spare ones.
                 self.is_far_in_line(probe, position)?
                     && (rule.front || last == self.capacity || self.is_at(last, end)?)
             };
@@ -57,10 +57,10 @@ impl<L: BlockLocator> Walk<'_, L> {
         Ok(change == Change::End)
     }
 
-    /// Returns true if the few positions missing at the end of the last region are spares: if
-    /// checks do not resolve sectors, slips, recorded at the end of their track, may recur as well.
+    /// Returns true if the few positions missing at the end of the last region are spares. If
+    /// checks do not resolve sectors, slips recorded at the ends of tracks may recur like spares.
     pub(super) fn is_regular(&mut self, rule: RegionRule) -> Result<bool, Error> {
-        if self.resolves_sectors() || rule.spares > FEW_SLIPS || rule.front {
+        if self.resolves_sectors() || rule.spares > MAX_SLIPS || rule.front {
             return Ok(true);
         }
         if self.slips_recur {
@@ -84,7 +84,7 @@ impl<L: BlockLocator> Walk<'_, L> {
         Ok(is_regular)
     }
 
-    /// Returns the last end of a track up to block `last` at which previous slips show. Where
+    /// Returns the last end of a track, up to block `last`, at which previous slips are visible. If
     /// checks do not resolve sectors, slips on the last track of a region move no other block.
     fn visible_end(&self, last: u64) -> u64 {
         let back = self.expected(last) % self.sectors();
@@ -93,7 +93,7 @@ impl<L: BlockLocator> Walk<'_, L> {
     }
 
     /// Passes over several tracks with one check, if checks are costly and each track has spare
-    /// sectors of its own, so that a slip moves no other track. Returns true if it did.
+    /// sectors of its own, so that a slip moves no other track. Returns true if it has done so.
     fn stride(&mut self, rule: RegionRule) -> Result<bool, Error> {
         let sectors = self.sectors();
         if !self.is_costly() || rule.front || rule.region != sectors {
@@ -153,13 +153,13 @@ impl<L: BlockLocator> Walk<'_, L> {
         let Some(rule) = self.rule else { return false };
         let begin = (end - 1) / rule.region * rule.region;
         let region_end = begin + rule.region;
-        let rest = region_end - end;
-        if rule.front && rest > 0 {
+        let remaining = region_end - end;
+        if rule.front && remaining > 0 {
             return false;
         }
-        let within = |&(from, to): &(u64, u64)| to.saturating_sub(from.max(begin));
-        let further: u64 = gaps.iter().map(within).sum();
-        self.missing(begin, region_end) + further + rest == rule.spares
+        let missing = |&(from, to): &(u64, u64)| to.saturating_sub(from.max(begin));
+        let further: u64 = gaps.iter().map(missing).sum();
+        self.missing(begin, region_end) + further + remaining == rule.spares
     }
 
     pub(super) fn recurring_rule(&self) -> Option<RegionRule> {
@@ -203,11 +203,11 @@ impl<L: BlockLocator> Walk<'_, L> {
         };
         let regions = last.saturating_sub(3).max(from)..last;
         let same = spares(last - 1);
-        let follow = same > 0
+        let is_followed = same > 0
             && same < region
             && regions.clone().all(|n| spares(n) == same)
             && regions.clone().filter(|&n| has_gap(n)).count() >= 2;
-        follow.then_some(RegionRule {
+        is_followed.then_some(RegionRule {
             region,
             spares: same,
             front,

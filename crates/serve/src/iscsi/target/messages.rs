@@ -72,7 +72,7 @@ impl IscsiTarget {
         Ok(())
     }
 
-    /// Handles a message other than data when it is its turn.
+    /// Handles a message, other than data, whose turn it is.
     fn serve(
         &mut self,
         origin: Origin,

@@ -18,7 +18,7 @@ struct Way {
 }
 
 /// Returns the part of the page about all drives.
-pub fn measured(runs: &[Run]) -> Result<String, String> {
+pub fn drives_section(runs: &[Run]) -> Result<String, String> {
     let ways: Vec<Way> = entries("ways.toml", "way", include_str!("ways.toml"))?;
     let of_way =
         |way: &Way| -> Vec<&Run> { runs.iter().filter(|run| run.way == way.name).collect() };
@@ -38,7 +38,7 @@ pub fn measured(runs: &[Run]) -> Result<String, String> {
         let _ = write!(page, "\n## {title}\n\n{text}\n\n{rows}");
         page.push_str(&deviations(&runs));
     }
-    page.push_str(&undetermined(runs));
+    page.push_str(&undetermined_section(runs));
     Ok(page)
 }
 
@@ -66,14 +66,14 @@ fn cells_of(found: &Findings) -> [String; 7] {
     let accuracy = match (layout.is_exact, tracks.is_exact() && zones.is_exact()) {
         (true, _) => "exact".to_owned(),
         (false, true) => "all tracks and zones".to_owned(),
-        (false, false) => format!("tracks: {}; zones: {}", tracks.shown(), zones.shown()),
+        (false, false) => format!("tracks: {}; zones: {}", tracks.text(), zones.text()),
     };
     let (worst, off) = found.worst_sum();
     let [right, unknown, wrong] = [Verdict::Right, Verdict::NotDeterminable, Verdict::Wrong]
         .map(|verdict| found.facts_that_are(verdict).count());
     [
         accuracy,
-        layout.defects.shown(),
+        layout.defects.text(),
         format!("{:+.1}", found.period_ns[1] - found.period_ns[0]),
         format!(
             "{:.2}, {:.2}",
@@ -157,7 +157,7 @@ fn deviations(runs: &[&Run]) -> String {
 }
 
 /// Returns what the suite cannot determine, over all drives.
-fn undetermined(runs: &[Run]) -> String {
+fn undetermined_section(runs: &[Run]) -> String {
     let mut reasons: BTreeMap<(&str, &str), usize> = BTreeMap::new();
     let translated = runs.iter().filter(|run| run.way == BEST);
     for found in translated.filter_map(|run| run.found.as_ref()) {

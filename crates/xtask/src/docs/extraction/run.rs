@@ -62,7 +62,7 @@ pub struct Counted {
 
 impl Counted {
     /// Returns `found of all`, with the number of those that do not exist.
-    pub fn shown(&self) -> String {
+    pub fn text(&self) -> String {
         let found = format!("{} of {}", self.right, self.given);
         match self.wrong {
             0 => found,

@@ -2,7 +2,7 @@
 
 use diskarm_plot::{Axis, Figure, Point, Series};
 
-use super::checked::Claim;
+use super::study::Claim;
 
 /// A claim with a printed number, and both numbers relative to the printed one.
 pub struct Comparison<'c> {
@@ -17,7 +17,7 @@ impl<'c> Comparison<'c> {
     /// Returns the `claims` for which the paper prints a number.
     pub fn all(claims: impl Iterator<Item = &'c Claim>) -> Vec<Self> {
         let printed = claims.filter_map(|claim| {
-            let [low, high] = claim.printed()?;
+            let [low, high] = claim.printed_bounds()?;
             let middle = (low + high) / 2.0;
             let relative = |ends: [f64; 2]| ends.map(|end| end / middle);
             Some(Self {

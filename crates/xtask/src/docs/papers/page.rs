@@ -2,9 +2,9 @@
 
 use std::fmt::Write;
 
-use super::checked::{Claim, Paper, Study, StudyEntry};
 use super::figure::Comparison;
-use crate::docs::{MAX_COLUMNS, filled};
+use super::study::{Claim, Paper, Study, StudyEntry};
+use crate::docs::{MAX_COLUMNS, fill};
 
 /// Verdicts in the order of the pages, with their descriptions.
 const VERDICTS: [(&str, &str); 4] = [
@@ -111,7 +111,7 @@ pub fn page(
     compared: &[Comparison<'_>],
     figures: &[StudyFigure],
 ) -> String {
-    let title = filled(&paper.title, MAX_COLUMNS);
+    let title = fill(&paper.title, MAX_COLUMNS);
     let mut page = format!("# {}\n\n{title}.\n\n", paper.name);
     let to_docs = "../".repeat(paper.page().matches('/').count());
     let _ = writeln!(
@@ -127,7 +127,7 @@ pub fn page(
         all.len(),
         all.len() - ours,
     );
-    let (bounds, counts) = (filled(&bounds, MAX_COLUMNS), counts(&all));
+    let (bounds, counts) = (fill(&bounds, MAX_COLUMNS), counts(&all));
     let _ = write!(page, "\n{bounds}\n\n{counts}");
     let rows: usize = sections.iter().map(|(_, study)| study.claims.len()).sum();
     let beyond = rows - all.len();
@@ -139,7 +139,7 @@ pub fn page(
     for conclusion in &paper.conclusions {
         let claims = of_conclusion(&conclusion.claims, sections);
         let (says, place) = (&conclusion.says, &conclusion.place);
-        let (verdict, count) = (concluded(&claims), claims.len());
+        let (verdict, count) = (conclusion_verdict(&claims), claims.len());
         let _ = writeln!(page, "| {says} | {place} | {verdict} | {count} |");
     }
     page += &numbers(paper, compared);
@@ -168,7 +168,7 @@ pub fn of_conclusion<'a>(
 }
 
 /// Returns the verdict on a conclusion, from the verdicts on its claims.
-fn concluded(claims: &[&Claim]) -> String {
+fn conclusion_verdict(claims: &[&Claim]) -> String {
     let count = |verdict: &str| claims.iter().filter(|c| c.verdict == verdict).count();
     let (holds, all) = (count("holds"), claims.len());
     if holds == all {
@@ -213,7 +213,7 @@ fn numbers(paper: &Paper, compared: &[Comparison<'_>]) -> String {
     );
     for (number, Comparison { claim, .. }) in (1..).zip(compared) {
         let (says, verdict) = (one_line(&claim.says), verdict(claim));
-        let cells = escaped(&[&says, &claim.theirs, &claim.ours, &verdict]);
+        let cells = join_cells(&[&says, &claim.theirs, &claim.ours, &verdict]);
         let _ = writeln!(text, "| {number} | {cells} |");
     }
     text
@@ -246,7 +246,7 @@ fn section(listed: &StudyEntry, study: &Study) -> String {
         ""
     };
     let (source, cells) = (&listed.source, listed.cells);
-    let place = filled(&format!("{source}; {cells} cells{traces}."), MAX_COLUMNS);
+    let place = fill(&format!("{source}; {cells} cells{traces}."), MAX_COLUMNS);
     let _ = writeln!(text, "{place}\n");
     text += "| claim | where | theirs | ours | verdict |\n|---|---|---|---|---|\n";
     let mut notes = Vec::new();
@@ -268,17 +268,17 @@ fn section(listed: &StudyEntry, study: &Study) -> String {
             &claim.ours,
             &shown,
         ];
-        let _ = writeln!(text, "| {} |", escaped(&cells));
+        let _ = writeln!(text, "| {} |", join_cells(&cells));
     }
     for (number, note) in (1..).zip(&notes) {
-        let note = filled(&format!("[{number}] {note}"), MAX_COLUMNS);
+        let note = fill(&format!("[{number}] {note}"), MAX_COLUMNS);
         let _ = write!(text, "\n{note}\n");
     }
     text
 }
 
 /// Joins the cells of a row.
-fn escaped(cells: &[&String]) -> String {
+fn join_cells(cells: &[&String]) -> String {
     let cells: Vec<String> = cells.iter().map(|cell| cell.replace('|', "\\|")).collect();
     cells.join(" | ")
 }

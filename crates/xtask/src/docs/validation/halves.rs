@@ -11,7 +11,7 @@ use super::reference::{DISKSIM, DRIVES, Drive};
 use super::single;
 use crate::docs::table;
 use crate::program;
-use crate::program::{MEASUREMENTS, calibrated, middle, trace};
+use crate::program::{MEASUREMENTS, calibrated_name, middle, trace};
 
 /// The part of the output of `diskarm validate --json` that is used here.
 #[derive(Deserialize)]
@@ -77,7 +77,7 @@ fn demerits_of(root: &Path, drive: &Drive) -> Result<Vec<String>, String> {
         let arguments = ["validate", "--drive", name, "--rows", &rows, &trace];
         program::json(root, &arguments)
     };
-    let (given, fitted) = (with(&drive.name)?, with(&calibrated(&drive.name))?);
+    let (given, fitted) = (with(&drive.name)?, with(&calibrated_name(&drive.name))?);
     let disksim = DISKSIM.second_half_demerit_ms.get(&drive.name).copied();
     Ok(row(drive, &given, &fitted, disksim))
 }
@@ -86,7 +86,7 @@ fn row(drive: &Drive, given: &Report, fitted: &Report, disksim_ms: Option<f64>) 
     let bound_ms = drive.half_bound_us / 1e3;
     let demerit = |of: &Report| format!("{:.4} ± {:.4}", of.demerit_ms, of.demerit_sd_ms);
     vec![
-        format!("[{}](#{})", drive.name, calibrated(&drive.name)),
+        format!("[{}](#{})", drive.name, calibrated_name(&drive.name)),
         fitted.requests.to_string(),
         format!("{:.3}", fitted.measured_mean_ms),
         format!("{:.3}", given.simulated_mean_ms),
@@ -111,7 +111,7 @@ What the calibration changed; times in ms, keys as `diskarm drives show --json` 
 
 {}
 {}",
-        calibrated(&drive.name),
+        calibrated_name(&drive.name),
         drive.cause,
         changes(root, &drive.name)?,
         single::drive_section(single)
@@ -142,17 +142,17 @@ const REDUNDANT: [&str; 2] = ["revolution_ms", "write_seek_curve_of_its_own"];
 /// Returns a table of the differences between a drive's given and fitted parameter sets.
 fn changes(root: &Path, drive: &str) -> Result<String, String> {
     let sheet = |name: &str| program::json::<Sheet>(root, &["drives", "show", name]);
-    let (given, fitted) = (sheet(drive)?, sheet(&calibrated(drive))?);
-    let table = table(1, "key | given | calibrated", &changed(&given, &fitted));
+    let (given, fitted) = (sheet(drive)?, sheet(&calibrated_name(drive))?);
+    let table = table(1, "key | given | calibrated", &diff(&given, &fitted));
     Ok(format!("{table}\n{}\n", seeks(&given, &fitted)))
 }
 
-fn changed(given: &Sheet, fitted: &Sheet) -> Vec<Vec<String>> {
+fn diff(given: &Sheet, fitted: &Sheet) -> Vec<Vec<String>> {
     let mut rows = Vec::new();
     for section in SECTIONS {
         let members = given.sections.get(section).and_then(Value::as_object);
         for (key, was) in members.into_iter().flatten() {
-            let [was, is] = [was, &fitted.sections[section][key]].map(rounded);
+            let [was, is] = [was, &fitted.sections[section][key]].map(round);
             if was != is && !REDUNDANT.contains(&key.as_str()) {
                 rows.push(vec![format!("`{section}.{key}`"), was, is]);
             }
@@ -162,7 +162,7 @@ fn changed(given: &Sheet, fitted: &Sheet) -> Vec<Vec<String>> {
 }
 
 /// Rounds to a tenth of a microsecond or a thousandth, which is finer than any trace.
-fn rounded(value: &Value) -> String {
+fn round(value: &Value) -> String {
     match value {
         Value::Number(number) if number.is_f64() => {
             let number = number.as_f64().unwrap_or_default();
@@ -248,10 +248,10 @@ mod tests {
             row(["`overheads.read_hit_ms`", "1", "1.25"]),
             row(["`bus.hold_read`", "true", "false"]),
         ];
-        assert_eq!(changed(&was, &is), expected);
+        assert_eq!(diff(&was, &is), expected);
         // Differences below the rounding are not listed.
         let similar = sheet(1.000_04, true, [1.0, 5.0]);
-        assert!(changed(&was, &similar).is_empty());
+        assert!(diff(&was, &similar).is_empty());
         let reads = "before reads\n-1.00 ms (at 9) to +0.50 ms (at 1);";
         assert!(seeks(&was, &is).contains(reads), "{}", seeks(&was, &is));
     }

@@ -8,7 +8,7 @@ use super::PLOTS;
 use super::reference::{Bound, Drive};
 use crate::docs::table;
 use crate::program;
-use crate::program::{MEASUREMENTS, calibrated, middle, trace};
+use crate::program::{MEASUREMENTS, calibrated_name, middle, trace};
 
 /// The part of the output of `diskarm validate --locked --json` that is used here.
 #[derive(Deserialize)]
@@ -78,7 +78,7 @@ pub fn predict(root: &Path, drive: &'static Drive) -> Result<Predicted, String> 
     } else {
         &[]
     };
-    let fitted = with(&calibrated(&drive.name), options)?;
+    let fitted = with(&calibrated_name(&drive.name), options)?;
     Ok(Predicted {
         drive,
         given,
@@ -87,7 +87,7 @@ pub fn predict(root: &Path, drive: &'static Drive) -> Result<Predicted, String> 
 }
 
 fn plot_of(drive: &Drive) -> String {
-    format!("{}-errors.svg", calibrated(&drive.name))
+    format!("{}-errors.svg", calibrated_name(&drive.name))
 }
 
 /// The columns of [`figures`].
@@ -126,12 +126,12 @@ requests mean little for them; they are listed to show this.
 
 {}",
         table(2, &head, &rows(&clocked)),
-        listed(&names),
+        join_names(&names),
         table(2, &head, &rows(&others)),
     )
 }
 
-fn listed(names: &[&str]) -> String {
+fn join_names(names: &[&str]) -> String {
     match names {
         [] => "no drive".to_owned(),
         [one] => (*one).to_owned(),
@@ -205,7 +205,7 @@ without knowing the angle):
 {}
 ",
         table(2, &head, &classes),
-        name = calibrated(&one.drive.name),
+        name = calibrated_name(&one.drive.name),
         plot = plot_of(one.drive),
         unlocked = one.fitted.unlocked,
         all = one.fitted.all.requests,
@@ -252,7 +252,7 @@ mod tests {
 
     #[test]
     fn names_are_joined_with_and() {
-        assert_eq!(listed(&["a", "b", "c"]), "a, b\nand c");
-        assert_eq!(listed(&["a"]), "a");
+        assert_eq!(join_names(&["a", "b", "c"]), "a, b\nand c");
+        assert_eq!(join_names(&["a"]), "a");
     }
 }

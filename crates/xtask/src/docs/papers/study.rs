@@ -66,7 +66,7 @@ impl Claim {
 
     /// Returns the bounds that the source prints; `None` if the bounds are ours, for a model check,
     /// or if there is only one.
-    pub fn printed(&self) -> Option<[f64; 2]> {
+    pub fn printed_bounds(&self) -> Option<[f64; 2]> {
         let is_printed = !self.has_our_bounds() && !self.model_check;
         let has_number = self.theirs.contains(|c: char| c.is_ascii_digit());
         let bounds = [self.at_least?, self.at_most?];
