@@ -137,12 +137,12 @@ impl From<Unavailable> for Sense {
 
 /// A store in memory, which allocates a chunk only when nonzero data are written to it.
 #[derive(Clone, Debug)]
-pub struct SparseStore {
+pub struct MemoryStore {
     block: usize,
     chunks: BTreeMap<u64, Box<[u8]>>,
 }
 
-impl SparseStore {
+impl MemoryStore {
     const CHUNK: u64 = 64;
 
     pub fn new(block: Bytes) -> Self {
@@ -177,7 +177,7 @@ impl SparseStore {
     }
 }
 
-impl Store for SparseStore {
+impl Store for MemoryStore {
     fn read(&mut self, at: Lbn, data: &mut [u8]) -> Result<(), Unavailable> {
         for (chunk, from, to, length) in self.parts(at, data.len()) {
             let data = &mut data[to..to + length];

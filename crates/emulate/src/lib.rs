@@ -16,7 +16,7 @@ mod reservation;
 mod state;
 mod unit;
 
-pub use backing::{Backing, Single, SparseStore, Store, Unavailable};
+pub use backing::{Backing, MemoryStore, Single, Store, Unavailable};
 pub use realism::{Places, Realism, Recalibration, WarmUp};
 pub use state::Identity;
 pub use unit::{Attribute, Response, Status, Task, Unit};

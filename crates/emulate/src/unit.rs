@@ -12,7 +12,7 @@ use diskarm_wire::sense::{Code, Key};
 use diskarm_wire::{Command, Sense, status};
 use slab::Slab;
 
-use crate::backing::{Backing, SparseStore, Store};
+use crate::backing::{Backing, MemoryStore, Store};
 use crate::command::{self, Entry};
 use crate::realism::{Disturbance, Realism};
 use crate::state::{Context, Identity, Operation, State, Work};
@@ -135,7 +135,7 @@ impl<D: Backing> Unit<D> {
 
     /// Creates a unit over a device whose blocks are all zeros.
     pub fn new(device: D) -> Self {
-        let store = SparseStore::new(device.sector_size());
+        let store = MemoryStore::new(device.sector_size());
         Self::with_store(device, Box::new(store))
     }
 

@@ -399,7 +399,7 @@ impl<'a> ForegroundGap<'a> {
     }
 
     /// Returns true if the write cache absorbs the request while others wait for the media. Then
-    /// what counts is the media, which the cache needs later, not the completion.
+    /// its delay is that of the media access, which the cache needs later, not of the completion.
     fn is_absorbed_for_others(&self) -> bool {
         self.alone.outcome == Outcome::Absorbed && self.others_wait
     }

@@ -31,7 +31,7 @@ pub(super) fn request_sense(command: &Command, context: &mut Context<'_>) -> Res
     Ok(Start::data(encode(&sense, descriptor), length.into()))
 }
 
-/// Starts or stops the medium, immediately: no parameter set has a spin-up time.
+/// Starts or stops the medium without delay, since no parameter set has a spin-up time.
 pub(super) fn start_stop(command: &Command, context: &mut Context<'_>) -> Result<Start, Sense> {
     fields!(command => StartStopUnit {
         immediate, power_condition, power_condition_modifier, no_flush, load_eject, start

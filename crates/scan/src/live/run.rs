@@ -15,7 +15,7 @@ use crate::external::ExternalScheduler;
 use crate::run::{ForegroundReport, Scan, ScanObserver, ScanReport, SchedulerLocation, lock};
 use crate::watch::Model;
 
-/// Number of initial reads of the same block, from which the lag is learned.
+/// Number of initial reads of the same block, from which the lag is learnt.
 const WARM_UP: u32 = 40;
 
 /// Runs `load` on a device in front of a [`Live`], as [`engine::run`](diskarm_core::engine::run)

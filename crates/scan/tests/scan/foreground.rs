@@ -126,7 +126,7 @@ fn recalibrations_are_counted_and_survived() {
             .abs_diff(recalibrations)
             <= 1
     );
-    // The angle of the platter has changed in them and was learnt again.
+    // The angle of the platter changed during the recalibrations, and was learnt again.
     let seen = external.observations();
     assert!(seen.right * 100 > seen.predicted * 97, "{seen:?}");
 }

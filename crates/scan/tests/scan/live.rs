@@ -295,7 +295,8 @@ fn a_slow_bad_block_is_found() {
     // The limit of the first read has passed by the time that any other is in progress.
     let late = Instant::START + LIMIT;
     starts.recv().expect("a read starts");
-    release.send(()).expect("the read waits"); // Nine more reads bisect 512 blocks down to one.
+    release.send(()).expect("the read waits");
+    // Nine more reads bisect 512 blocks down to one.
     for read in 1..10 {
         starts.recv().expect("a read starts");
         assert_eq!(live.advance(late), None, "read {read}");
@@ -323,7 +324,7 @@ fn a_source_that_is_too_large_is_refused() {
         }
 
         fn read(&mut self, _: Lbn, _: &mut [u8]) -> Result<(), Fault> {
-            unreachable!("it is not opened")
+            unreachable!("the source is refused")
         }
     }
     let opened = Live::open(Arc::new(Large), 1, LIMIT, Arc::default());

@@ -58,7 +58,7 @@ fn scan(
     scan_with_idle_time(idle, spec, order, location, requests)
 }
 
-/// Scans also when the drive has been idle for this long.
+/// Like [`scan`], but also reads when the drive has been idle for `idle`.
 fn scan_with_idle_time(
     idle: Option<Span>,
     spec: &Spec,
