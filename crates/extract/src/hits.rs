@@ -37,8 +37,8 @@
 //! for one: it is longer if more data are needed or they arrive more slowly than the sectors pass,
 //! and shorter if the media wait longer for all data than for a part of them. The same holds for 17
 //! sectors, except that a slow bus makes that lead longer in any case. Confidence: half the
-//! interval of the lead, about 0.003 ms. The settling time includes the time to reconnect after a
-//! miss, but not after an absorbed write, so it may be shorter. Cost: about 50 times three commands
+//! interval of the lead, about 0.003 ms. The result includes the time to reconnect, which follows a
+//! miss but not an absorbed write, so settling may be shorter. Cost: about 50 times three commands
 //! for each size, at most 200 times.
 
 use diskarm_core::units::{Lbn, SectorCount, Span};

@@ -86,7 +86,7 @@ pub fn measure_writes(
     Ok((!are_parallel(reads, &writes)).then_some(writes))
 }
 
-/// Returns true if the curves differ by a constant at common distances where writes await the arm.
+/// Returns true if the curves differ by a constant where both are known and writes await the arm.
 fn are_parallel(reads: &Seeks, writes: &Seeks) -> bool {
     let mut differences = Vec::new();
     for write in &writes.points {

@@ -5,7 +5,7 @@ use diskarm_core::units::Span;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
 
-/// A geometry, as the text of a specification.
+/// A geometry, serialized as a specification in TOML.
 pub(crate) mod geometry {
     use diskarm_core::spec::{self, Geometry, SeekCurve, Spec};
     use diskarm_core::units::Span;

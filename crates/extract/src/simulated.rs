@@ -128,6 +128,7 @@ impl Transport for SimulatedDrive {
         self.now
     }
 }
+
 /// Adds normally distributed noise to a transport's completion times, like an inexact host clock.
 pub struct NoisyTransport<'a> {
     inner: Box<dyn Transport + 'a>,

@@ -211,7 +211,7 @@ fn improve(context: &mut Context<'_, '_>, history: &mut SearchHistory) {
     }
 }
 
-/// Adopts the best single change as long as one improves the fit.
+/// Adopts the best single change repeatedly, while one improves the fit.
 fn climb(context: &mut Context<'_, '_>) {
     for _ in 0..40 {
         let baseline = Baseline::new(context);

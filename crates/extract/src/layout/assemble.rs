@@ -311,7 +311,7 @@ impl Regions {
         spares.filter(|&spares| spares > 0 && spares <= max && spares < self.region)
     }
 
-    /// Returns the slips and the number of reserved sectors, if spares are at the front or the end.
+    /// Returns the slips and the number of reserved sectors, given the spares of each region.
     fn slips(&self, spares: u64, front: bool) -> Option<(Vec<u64>, u64)> {
         let mut slips = Vec::new();
         for n in self.first..=self.last {

@@ -14,7 +14,7 @@
 //! condition.
 //!
 //! # Confidence
-//! Exact where the times differ by more than 0.03 ms and by more than three times their scatter.
+//! Exact if the times differ by more than 0.03 ms and by more than three times their scatter.
 //! Otherwise the result is `None`.
 //!
 //! # Cost

@@ -359,7 +359,7 @@ pub(super) enum SectorsPerTrack {
 }
 
 impl Phases<'_, '_> {
-    /// Measures the sectors per track where single reads scatter by more than a sector, on the
+    /// Measures the sectors per track if single reads scatter by more than a sector, on the
     /// track that holds block `first` or one soon after it.
     ///
     /// The angle between two blocks divided by their distance is the angle of a sector, which is

@@ -103,7 +103,7 @@ const SPARELESS: &str = "Tracks are assumed to have no spare sectors of their ow
      times scatter too much to show them.";
 
 const EQUIDISTANT: &str =
-    "Tracks are all equally far apart: each is assumed to be a cylinder of its own.";
+    "Tracks are all equally far apart: each is assumed to be a separate cylinder.";
 
 pub(crate) const CLOSED: &str =
     "Zones are assumed to be adjacent, without empty cylinders between them.";
@@ -111,10 +111,10 @@ pub(crate) const CLOSED: &str =
 pub(crate) const ASCENDING: &str = "Heads are assumed to be used in ascending order in every \
      cylinder: read completion times do not show the order.";
 
-/// The assumption if checks distinguish tracks only.
+/// The assumption if checks only distinguish tracks.
 pub(crate) const UNPLACED: &str = "It is not known which sectors are slipped: one or two of a \
-     track are placed at its end, and skews are assumed to be whole sectors, as read completion \
-     times scatter too much.";
+     track are placed at its end, and skews are assumed to be whole sectors, because read \
+     completion times scatter too much.";
 
 pub(super) struct TimingLocator<'d, 't> {
     pub phases: Phases<'d, 't>,
@@ -281,7 +281,7 @@ impl<'d, 't> TimingLocator<'d, 't> {
                 return Ok(None);
             }
             surfaces = if let Some(known) = known {
-                // One end of a cylinder is enough where checks are costly.
+                // One end of a cylinder is enough if checks are costly.
                 let enough = if is_costly { known + 2 } else { 2 * known + 1 };
                 (runs.len() > enough).then_some(known)
             } else {

@@ -272,7 +272,7 @@ impl<'a, L: BlockLocator> Walk<'a, L> {
         Ok(found)
     }
 
-    /// Returns the first block before `end` that is not where the previous blocks imply.
+    /// Returns the first block before `end` whose position does not follow from the previous ones.
     fn deviation(&mut self, end: u64) -> Result<Option<u64>, Error> {
         let mut good = self.block;
         let mut tracks = 1;
@@ -302,7 +302,7 @@ impl<'a, L: BlockLocator> Walk<'a, L> {
     }
 
     /// Returns true if block `at` is at `position`. If checks are costly and therefore coarse, the
-    /// block a third of a track earlier must match too: tracks of two zones may end at like angles.
+    /// block a third of a track earlier must match too: tracks of two zones may end at similar angles.
     fn is_in_line(&mut self, at: u64, position: u64) -> Result<bool, Error> {
         let third = self.sectors() / 3;
         let has_room = at >= self.block + third && position % self.sectors() >= third;

@@ -167,7 +167,7 @@ mod tests {
         Data, Disk, Effort, HostDelay, Reply, Setup, SimulatedDrive, Transport, TransportError,
     };
 
-    /// A drive that may ignore force unit access, as some drives of 1992 do.
+    /// A drive that may ignore force unit access, like some drives from 1992.
     struct Stubborn {
         drive: SimulatedDrive,
         ignores: bool,

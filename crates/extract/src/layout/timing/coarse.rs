@@ -460,7 +460,7 @@ impl TimingLocator<'_, '_> {
     }
 }
 
-/// The followed tracks of a zone, once it is known where cylinders end.
+/// The followed tracks of a zone, once the ends of its cylinders are known.
 struct TrackSequence<'a> {
     pieces: &'a TrackPieces,
     surfaces: usize,
