@@ -28,7 +28,7 @@ use crate::units::{Span, elapsed_ns, gcd};
 /// let stats = summary.stats().unwrap();
 /// assert_eq!(stats.mean_ms, 5.0);
 /// assert_eq!(stats.max_ms, 9.0);
-/// assert_eq!(stats.ci95_ms, None); // Too few.
+/// assert_eq!(stats.ci95_ms, None); // Too few responses.
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ResponseSummary {

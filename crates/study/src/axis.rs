@@ -6,12 +6,11 @@ use diskarm_core::text::InputError;
 
 use crate::expression::{Location, Names, Scalar};
 
-/// Something that a study varies.
+/// A quantity or setting that a study varies.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Axis {
     /// The name in placeholders and selections.
     pub name: String,
-    /// The title in figures.
     pub title: String,
     pub unit: Option<String>,
     /// The values, at least one, in the order of the file.
@@ -26,7 +25,6 @@ pub struct Axis {
 pub struct AxisValue {
     /// The value that placeholders insert.
     pub value: Scalar,
-    /// The label in figures and tables.
     pub label: String,
     /// Further values that placeholders can insert, by name.
     pub fields: BTreeMap<String, Scalar>,

@@ -309,7 +309,7 @@ impl KnownReason {
         }
         let is_short = axes.iter().any(|axis| !axis.left_out.is_empty());
         self.cells = match Selection::read(&self.selected, axes, &at.part("where")) {
-            // The full form has them, so the short form leaves them out.
+            // It was read in the full form, so the short form must leave its cells out.
             Err(_) if is_short => None,
             cells => Some(cells?),
         };

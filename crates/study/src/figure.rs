@@ -197,7 +197,6 @@ fn check_y_most(y_most: f64, scope: &Scope<'_>) -> Result<(), InputError> {
 pub struct Map {
     pub name: String,
     pub title: String,
-    /// The horizontal axis, whose values are numbers.
     pub x: usize,
     /// The metrics, one row each, from bottom to top; all rows have the same height.
     pub y: Vec<Metric>,

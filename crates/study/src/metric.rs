@@ -21,7 +21,7 @@ pub struct Column {
     derivation: Option<Derivation>,
 }
 
-/// Another column times numbers of the cell.
+/// A multiple of another column, by numbers of the cell.
 #[derive(Clone, Debug, PartialEq)]
 struct Derivation {
     base: usize,

@@ -193,7 +193,7 @@ fn measured_estimate(
         Estimate::from_runs(values)?
     };
     if !is_complete {
-        // Runs are paired with those of other cells by index, for which none may be missing.
+        // Runs are paired with those of other cells by index, so none may be missing.
         estimate.runs = Vec::new();
     }
     Some(estimate)

@@ -58,7 +58,7 @@ impl<'s> Runner<'s> {
         threads: usize,
         progress: &mut dyn FnMut(usize) -> ControlFlow<()>,
     ) -> Result<Option<Results<'s>>, StudyError> {
-        let known = store.known().clone();
+        let known = store.known_runs().clone();
         let is_over = AtomicBool::new(false);
         let cells = &self.study.cells;
         let mut finished: Vec<Option<FinishedCell>> = cells.iter().map(|_| None).collect();
@@ -120,7 +120,7 @@ impl<'s> Runner<'s> {
     fn stored_cell(&self, index: usize, store: &Store) -> Result<Option<FinishedCell>, StudyError> {
         self.cell(
             index,
-            store.known(),
+            store.known_runs(),
             &|_, _| Ok(RunOutcome::Stopped),
             &|_| (),
         )

@@ -68,7 +68,7 @@ impl Store {
             // A line that is not UTF-8 does not match its checksum.
             Contents::read(&String::from_utf8_lossy(lines), &path)?
         };
-        // The file is changed only now that it is known to be a store of this version.
+        // The file is not changed before it is known to be a store of this version.
         truncate(&mut file, complete as u64).map_err(cannot_write)?;
         // The head may have lacked its line end and been truncated.
         if complete == 0 {
@@ -101,7 +101,7 @@ impl Store {
         })
     }
 
-    pub(crate) fn known(&self) -> &StoredRuns {
+    pub(crate) fn known_runs(&self) -> &StoredRuns {
         &self.contents.known
     }
 
@@ -157,7 +157,7 @@ fn open_file(path: &Path) -> Result<File, StudyError> {
     options.read(true).write(true).create(true).truncate(false);
     let opened = options.open(path);
     let file = opened.map_err(|e| StudyError::cannot_write(path, e))?;
-    // A device may have no end.
+    // Reading a device may never end.
     if file.metadata().is_ok_and(|metadata| !metadata.is_file()) {
         let error = io::Error::other("found a device or a pipe, expected a file");
         return Err(StudyError::cannot_read(path, error));
@@ -303,7 +303,7 @@ mod tests {
     fn a_truncated_store_keeps_all_complete_lines() {
         let folder = TestFolder::new("cut");
         let mut store = folder.open().unwrap();
-        // Numbers that need all their digits.
+        // Numbers that need all of their digits.
         let runs = [run("a", 0.1 + 0.2), run("b", 1e300), run("c", -5e-324)];
         runs.iter().for_each(|run| store.keep(run).unwrap());
         drop(store);
@@ -315,7 +315,7 @@ mod tests {
             let store = folder.open().unwrap();
             let kept = runs[..lines.saturating_sub(1)].iter();
             let kept = kept.map(|run| (run.key.clone(), run.figures.clone()));
-            assert_eq!(*store.known(), kept.collect(), "{length}");
+            assert_eq!(*store.known_runs(), kept.collect(), "{length}");
         }
     }
 
@@ -379,7 +379,7 @@ mod tests {
                 changed[at] ^= 1 << bit;
                 fs::write(&folder.runs, &changed).unwrap();
                 let store = folder.open().unwrap();
-                let known: Vec<&String> = store.known().keys().collect();
+                let known: Vec<&String> = store.known_runs().keys().collect();
                 let is_end = at == second + size - 1;
                 let kept = if is_end { &["a"][..] } else { &["a", "c"] };
                 let kept: Vec<String> = kept.iter().map(|name| key_of(name)).collect();
@@ -411,7 +411,7 @@ mod tests {
         let own = earlier.replace("0123-a", &key_of("a"));
         fs::write(&folder.runs, head() + &own).unwrap();
         let store = folder.open().unwrap();
-        assert!(store.known().is_empty() && store.damage().is_some());
+        assert!(store.known_runs().is_empty() && store.damage().is_some());
     }
 
     #[test]
@@ -447,7 +447,7 @@ mod tests {
         drop(store);
         let mut store = folder.open().unwrap();
         assert_eq!(store.foreign_count(), 1);
-        let known: Vec<&String> = store.known().keys().collect();
+        let known: Vec<&String> = store.known_runs().keys().collect();
         assert_eq!(known, [&key_of("a")]);
         store.put_in_order(&[key_of("a")]).unwrap();
         let text = folder.text();

@@ -16,20 +16,20 @@ fn folder() -> PathBuf {
 }
 
 /// The mean of each of `metrics` in the only cell of a study of the HP 97560.
-fn measured<const N: usize>(measure: &str, cell: &str, metrics: [&str; N]) -> [f64; N] {
-    measured_on("hp-97560", measure, cell, metrics)
+fn means<const N: usize>(measure: &str, cell: &str, metrics: [&str; N]) -> [f64; N] {
+    means_on("hp-97560", measure, cell, metrics)
 }
 
-fn measured_on<const N: usize>(
+fn means_on<const N: usize>(
     drive: &str,
     measure: &str,
     cell: &str,
     metrics: [&str; N],
 ) -> [f64; N] {
-    estimated(drive, measure, cell, metrics).map(|estimate| estimate.mean)
+    estimates(drive, measure, cell, metrics).map(|estimate| estimate.mean)
 }
 
-fn estimated<const N: usize>(
+fn estimates<const N: usize>(
     drive: &str,
     measure: &str,
     cell: &str,
@@ -63,8 +63,8 @@ fn a_clump_in_order_of_arrival_takes_the_sum_of_its_services() {
              requests = {requests}\nwarm_up = 5"
         )
     };
-    let [all, each] = measured("drain", &cell(45), ["drain_ms", "drain_ms_per_request"]);
-    let [service] = measured("responses", &cell(45), ["service_ms_mean"]);
+    let [all, each] = means("drain", &cell(45), ["drain_ms", "drain_ms_per_request"]);
+    let [service] = means("responses", &cell(45), ["service_ms_mean"]);
     assert!((each - service).abs() < 1e-3, "{each} {service}");
     assert!((all - 40.0 * each).abs() < 1e-6, "{all} {each}");
 }
@@ -107,7 +107,7 @@ fn access_follows_the_formula_of_the_drive() {
             "one_revolution_share",
             "two_revolutions_share",
         ];
-        let [ours, one, two] = measured("access", &cell, names);
+        let [ours, one, two] = means("access", &cell, names);
         assert!((ours - seek).abs() < 0.005, "{to}: {ours} {seek}");
         // Half a sector of 72 less, as sectors are read whole. A sample of 20,000 is accurate to
         // 0.01.
@@ -135,7 +135,7 @@ fn access_at_an_angle_follows_the_formula_of_the_paper() {
              closed(clients=1) hot(at=0%, width=0.05%) size=512B reads=100% + \\\n\
              closed(clients=1) hot(at={begin:.6}%, width=0.03%) size=512B reads=100%\"\"\""
         );
-        let ours = measured("access", &cell, names.each_ref().map(String::as_str));
+        let ours = means("access", &cell, names.each_ref().map(String::as_str));
         for (number, ours) in (0_u8..).zip(ours) {
             let on = (f64::from(number) + 0.5) / 24.0;
             let theirs = (on + (seek / revolution - on).ceil()) * revolution;
@@ -158,7 +158,7 @@ fn fcfs_chooses_the_shortest_seek_by_chance() {
         "both_share",
         "waiting_mean",
     ];
-    let [seek, rotation, both, waiting] = measured("choices", cell, names);
+    let [seek, rotation, both, waiting] = means("choices", cell, names);
     assert!((waiting - 10.0).abs() < 0.01, "{waiting}");
     for share in [seek, rotation] {
         // Three standard deviations are 0.0045.
@@ -182,10 +182,10 @@ fn shares_of_choices_add_up() {
         "both_share",
         "neither_share",
     ];
-    let [seek, rotation, both, neither] = measured("choices", &cell("sptf"), names);
+    let [seek, rotation, both, neither] = means("choices", &cell("sptf"), names);
     assert!((seek + rotation - both + neither - 1.0).abs() < 1e-9);
     assert!(both > 0.01 && neither > 0.1, "{both} {neither}");
-    let [seek, ..] = measured("choices", &cell("sstf(by=map)"), names);
+    let [seek, ..] = means("choices", &cell("sstf(by=map)"), names);
     assert!(seek > 0.98, "{seek}");
 }
 
@@ -195,14 +195,14 @@ fn shares_of_choices_add_up() {
 fn a_scan_that_never_seeks_costs_nothing() {
     let cell = "policy = \"fcfs\"\nrequests = 300\n\
                 workload = \"closed(clients=4) uniform size=8KiB reads=67%\"\n";
-    let [response] = measured("responses", cell, ["response_ms_mean"]);
+    let [response] = means("responses", cell, ["response_ms_mean"]);
     for scan in [
         "conservatism = \"100 ms\"",
         "inside = true\nconservatism = \"100 ms\"",
     ] {
         let cell = format!("{cell}[cell.scan]\n{scan}\n");
         let figures = ["read_share", "response_ms_mean", "response_alone_ms_mean"];
-        let [read, beside, alone] = measured("scan", &cell, figures);
+        let [read, beside, alone] = means("scan", &cell, figures);
         // Blocks that the foreground passes are still read.
         assert!(read < 0.01, "{read}");
         assert_eq!(beside, alone);
@@ -225,7 +225,7 @@ fn a_scan_reads_in_gaps_only() {
         "slowdown_share",
         "lost_per_1000",
     ];
-    let [read, free, per_s, gain, foreground, slowdown, lost] = measured("scan", cell, figures);
+    let [read, free, per_s, gain, foreground, slowdown, lost] = means("scan", cell, figures);
     let drive = Model::find("hp-97560").unwrap();
     let mb = read * drive.layout().sectors().0 as f64 * 512.0 / 1e6;
     let time_s = 300.0 / per_s;
@@ -249,7 +249,7 @@ fn a_scan_during_a_trace_ends_with_it() {
          until = \"4 s\"\n"
     );
     let figures = ["requests", "response_ms_mean"];
-    let [requests, response] = measured_on("hp-c2247", "responses", &cell, figures);
+    let [requests, response] = means_on("hp-c2247", "responses", &cell, figures);
     let figures = [
         "response_alone_ms_mean",
         "response_ms_mean",
@@ -258,7 +258,7 @@ fn a_scan_during_a_trace_ends_with_it() {
         "read_share",
     ];
     let scan = format!("{cell}replications = 2\n");
-    let [alone, beside, per_s, free, read] = measured_on("hp-c2247", "scan", &scan, figures);
+    let [alone, beside, per_s, free, read] = means_on("hp-c2247", "scan", &scan, figures);
     assert!((alone - response).abs() < 1e-5, "{alone} {response}");
     assert!((beside / alone - 1.0).abs() < 0.02, "{beside} {alone}");
     assert!((0.0..0.01).contains(&read) && free > 0.0, "{read} {free}");
@@ -272,7 +272,7 @@ fn a_scan_during_a_trace_ends_with_it() {
     );
     let half_width = |cell: &str| {
         let metric = "response_alone_ms_mean";
-        estimated("hp-c2247", "scan", cell, [metric])[0]
+        estimates("hp-c2247", "scan", cell, [metric])[0]
             .half_width
             .unwrap()
     };
@@ -318,7 +318,7 @@ fn predictions_are_those_of_a_followed_trace() {
         "share_at_plus_300us",
     ];
     let [requests, within, median, revolution, zero, below, last] =
-        measured_on(name, "predictions", &cell, figures);
+        means_on(name, "predictions", &cell, figures);
     assert_eq!((requests, within), (count, near / count));
     let rows = judged.locked.rows().iter();
     let rows = rows.filter(|row| is_size(row.predicted.request.sectors.0));
@@ -344,7 +344,7 @@ fn predictions_are_those_of_a_followed_trace() {
 
     // The warm-up is followed but not judged.
     let cell = format!("{cell}warm_up = 9_000\n");
-    let [rest] = measured_on(name, "predictions", &cell, ["requests"]);
+    let [rest] = means_on(name, "predictions", &cell, ["requests"]);
     let rows = judged.locked.rows()[9_000..].iter();
     let rows = rows.filter(|row| is_size(row.predicted.request.sectors.0));
     assert_eq!(rest, rows.count() as f64);
@@ -427,7 +427,7 @@ fn faults_of_the_drive_affect_a_scan() {
     let right = |drive: &str| {
         let cell = "policy = \"sptf\"\nrequests = 300\n\
                     workload = \"closed(clients=4) uniform size=8KiB reads=67%\"\n";
-        measured_on(drive, "scan", cell, ["predicted_share"])
+        means_on(drive, "scan", cell, ["predicted_share"])
     };
     let [without] = right("hp-97560");
     let [with] = right("faults(spikes=\"10% for 5ms\", drive=hp-97560)");

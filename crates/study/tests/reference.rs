@@ -62,22 +62,22 @@ fn read(text: &str) -> Result<Study, String> {
 }
 
 /// Returns the keys in the first table below a heading of the page.
-fn listed(heading: &str) -> Vec<String> {
+fn listed_keys(heading: &str) -> Vec<String> {
     let section = PAGE.split_once(&format!("\n## {heading}\n")).unwrap().1;
     let section = section.split("\n## ").next().unwrap();
     let rows = section.lines().filter_map(|line| line.strip_prefix("| `"));
     let keys = rows.map(|row| row.split('`').next().unwrap().to_owned());
-    sorted(keys)
+    sort(keys)
 }
 
-fn sorted(keys: impl Iterator<Item = String>) -> Vec<String> {
+fn sort(keys: impl Iterator<Item = String>) -> Vec<String> {
     let mut keys: Vec<String> = keys.collect();
     keys.sort();
     keys
 }
 
 /// Returns the keys that the reader knows in a table.
-fn known(table: &str) -> Vec<String> {
+fn known_keys(table: &str) -> Vec<String> {
     let title = "title = \"T\"\n";
     let with_key = match table {
         "" => format!("zzzz = 1\n{title}{GOOD}"),
@@ -92,13 +92,13 @@ fn known(table: &str) -> Vec<String> {
         .next()
         .expect("a list of keys")
         .1;
-    sorted(all.split(", ").map(|key| key.trim_matches('"').to_owned()))
+    sort(all.split(", ").map(|key| key.trim_matches('"').to_owned()))
 }
 
 #[test]
 fn the_page_lists_the_keys_of_every_table() {
     read(&format!("title = \"T\"\n{GOOD}")).unwrap();
     for (heading, table) in TABLES {
-        assert_eq!(listed(heading), known(table), "{heading}");
+        assert_eq!(listed_keys(heading), known_keys(table), "{heading}");
     }
 }

@@ -141,7 +141,7 @@ fn run<'s>(study: &'s Study, folder: &Folder) -> Results<'s> {
     runner.run(&mut store, 2, progress).unwrap().unwrap()
 }
 
-fn parsed(html: &str) -> Document<'_> {
+fn parse(html: &str) -> Document<'_> {
     let options = ParsingOptions {
         allow_dtd: true,
         ..ParsingOptions::default()
@@ -182,7 +182,7 @@ fn the_page_is_complete_and_escapes_all_text() {
     let study = study(STUDY);
     let results = run(&study, &folder);
     let report = Report::new(&study, &results).unwrap();
-    let document = parsed(&report.html);
+    let document = parse(&report.html);
     for tag in ["b", "i", "em", "img", "link", "iframe"] {
         assert!(below(document.root(), tag).is_empty(), "{tag}");
     }
@@ -243,7 +243,7 @@ fn there_is_a_figure_for_each_combination() {
     let report = Report::new(&study, &results).unwrap();
     let names: Vec<&str> = report.drawings.iter().map(|d| d.name.as_str()).collect();
     assert_eq!(names, ["3a-c2247-i", "3a-dec-rz26", "3a-dec-rz26-2"]);
-    let document = parsed(&report.html);
+    let document = parse(&report.html);
     let drawn = below(section(&document, "figures"), "figure");
     assert_eq!(drawn.len(), 3);
     // Figures come first.
@@ -276,7 +276,7 @@ fn tables_have_means_with_intervals() {
     let study = study(STUDY);
     let results = run(&study, &folder);
     let report = Report::new(&study, &results).unwrap();
-    let document = parsed(&report.html);
+    let document = parse(&report.html);
     let tables = below(section(&document, "tables"), "table");
     assert_eq!(tables.len(), 2);
     let rows: Vec<Vec<String>> = below(tables[0], "tr")
@@ -305,7 +305,7 @@ fn the_page_is_self_contained_and_its_files_are_written() {
     let results = run(&study, &folder);
     let report = Report::new(&study, &results).unwrap();
     assert_eq!(report, Report::new(&study, &results).unwrap());
-    let document = parsed(&report.html);
+    let document = parse(&report.html);
     for node in document.descendants() {
         for attribute in node.attributes() {
             let is_link = ["href", "src", "srcset", "data", "action"].contains(&attribute.name());
@@ -343,7 +343,7 @@ fn a_short_form_is_marked_and_a_single_cell_has_a_page() {
     let study = study(small);
     let results = run(&study, &folder);
     let report = Report::new(&study, &results).unwrap();
-    let page = text(parsed(&report.html).root());
+    let page = text(parse(&report.html).root());
     assert!(page.contains("The short form of the study"), "{page}");
     let expected = "no claims 1 cell from 1 run; single runs, no interval The short form of the \
                 study: requests 200 instead of 400; verdicts may be different.";
@@ -448,7 +448,7 @@ fn a_metric_can_be_on_the_horizontal_axis() {
         assert!((rises[0] - rises[1]).abs() < 0.01, "{line:?}");
     }
     // In the table below, each number is paired with itself.
-    let document = parsed(&report.html);
+    let document = parse(&report.html);
     let cells = below(document.root(), "td").into_iter().map(text);
     let cells: Vec<String> = cells.filter(|cell| cell.contains(" at ")).collect();
     assert_eq!(cells.len(), 8);
@@ -501,7 +501,7 @@ fn maps_have_the_means_where_the_axis_has_its_numbers() {
     let report = Report::new(&study, &results).unwrap();
     let names: Vec<&str> = report.drawings.iter().map(|d| d.name.as_str()).collect();
     assert_eq!(names, ["m-hp-c2247", "m-dec-rz26"]);
-    let document = parsed(&report.html);
+    let document = parse(&report.html);
     let figures = below(section(&document, "figures"), "figure");
     for (place, drawing) in report.drawings.iter().enumerate() {
         // 4 KiB take less than 50 ms, 512 and 1024 KiB more; no request waits.
@@ -576,7 +576,7 @@ fn densities_have_the_shares_of_their_bins() {
             }
         }
     }
-    let document = parsed(&report.html);
+    let document = parse(&report.html);
     let figures = below(section(&document, "figures"), "figure");
     assert_eq!(below(figures[0], "td").len(), 51 * 2);
     for bin in ["of -0.50 ms", "of 0.00 ms", "of 0.50 ms"] {

@@ -254,7 +254,7 @@ impl Chunk {
 }
 
 enum Values {
-    /// There is no such column.
+    /// The file lacks the column.
     Absent,
     /// Whole numbers; undefined where the array is null.
     Whole(ArrayRef, Vec<i128>),

@@ -287,7 +287,7 @@ mod tests {
         }
         assert_eq!(whole(b"00000000000000000000"), None);
         assert_eq!(whole(b""), None);
-        // The last bytes are never reached.
+        // The last seven bytes are never parsed.
         assert_eq!(Scanner::new(b"1234567").whole_number(), None);
         for byte in (0..=u8::MAX).filter(|byte| !byte.is_ascii_digit()) {
             let found = whole(&[b'4', byte, b'2']);

@@ -151,7 +151,7 @@ pub trait Format {
     fn open(source: ByteSource, options: &Options<'_>) -> OpenResult;
 
     /// Returns all files of the trace to which `path` belongs, in order; none if it is the only
-    /// one.
+    /// file.
     fn parts(_path: &Path) -> Vec<PathBuf> {
         Vec::new()
     }

@@ -274,7 +274,7 @@ mod tests {
         assert_eq!(jumps(602, &[second(60_000)]), None);
         // A gap after less than a minute is normal.
         assert_eq!(jumps(600, &[day]), None);
-        // Years, after any length.
+        // A gap of a year is reported after a trace of any length.
         let long = vec![day; 300];
         let after = |gap: Span| jumps(1, &[&long[..], &[gap]].concat());
         assert_eq!(after(Span::from_ns(YEAR.as_ns() - 1)), None);

@@ -29,7 +29,8 @@ pub struct Record {
     /// Number of 512-byte blocks.
     pub sectors: SectorCount,
     /// The measured time from arrival to completion; the completion is at most 2^63 - 1 ns. In a
-    /// trace without arrivals, nor do the responses and pauses up to any record add up to more.
+    /// trace without arrivals, all responses and pauses up to any record add up to no more than
+    /// that.
     pub response: Option<Span>,
     /// The last part of the response: the measured time from the start of service to completion.
     pub service: Option<Span>,

@@ -50,7 +50,7 @@ impl ByteSource {
 
     /// Like [`Self::new`], but reads from `file`.
     pub fn from_file(file: File, name: &str) -> Result<Self, TraceError> {
-        // A pipe cannot seek.
+        // Pipes do not support seeking.
         let is_on_disk = file.metadata().is_ok_and(|metadata| metadata.is_file());
         let seekable = is_on_disk
             .then(|| file.try_clone())
@@ -153,7 +153,7 @@ impl ByteSource {
         self.is_cut
     }
 
-    /// Returns the last `count` bytes that were consumed, which a single call must have done.
+    /// Returns the last `count` bytes that were consumed, all of them by a single call.
     #[inline]
     pub(crate) fn last_consumed(&self, count: usize) -> &[u8] {
         &self.buffer[self.start - count..self.start]

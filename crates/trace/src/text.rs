@@ -92,7 +92,7 @@ pub(crate) enum Column {
     /// The direction, with the words for reads and writes.
     Op(Word, Word),
     Arrival(TimeUnit),
-    /// The arrival as a whole number, and the number that is the start.
+    /// The arrival as a whole number, relative to the given one.
     ArrivalSince(TimeUnit, u64),
     Response(TimeUnit),
     /// The response, which may be empty.

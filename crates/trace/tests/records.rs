@@ -84,7 +84,7 @@ fn hexadecimal_flags_identify_disksim() {
 }
 
 /// The trace of a measured drive.
-fn measured(drive: &str) -> std::path::PathBuf {
+fn trace_path(drive: &str) -> std::path::PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../../data/validation")
         .join(format!("{drive}.csv.gz"))
@@ -137,7 +137,7 @@ fn totals_of_the_measured_drives() {
             .split_whitespace()
             .map(|n| n.parse().unwrap())
             .collect();
-        let sums = Sums::of(&measured(drive));
+        let sums = Sums::of(&trace_path(drive));
         let found = [
             sums.rows as i64,
             sums.reads as i64,
@@ -154,7 +154,7 @@ fn totals_of_the_measured_drives() {
 #[test]
 fn hits_and_disconnects_of_the_c2247() {
     let mut counts = [0; 4];
-    for record in open(measured("hp-c2247"), None).unwrap() {
+    for record in open(trace_path("hp-c2247"), None).unwrap() {
         counts[match record.unwrap().observed.unwrap() {
             Observed::Hit => 0,
             Observed::Miss => 1,
@@ -180,7 +180,7 @@ fn an_mqsim_trace_is_not_read_as_disksim() {
 /// A request in whole numbers, and the spelling of its line.
 #[derive(Clone, Debug)]
 struct RecordLine {
-    read: bool,
+    is_read: bool,
     start: u64,
     sectors: u64,
     device: u32,
@@ -189,12 +189,12 @@ struct RecordLine {
     think_ns: i64,
     observed: u8,
     flags: u32,
-    prefixed: bool,
+    has_prefix: bool,
 }
 
 prop_compose! {
     fn a_request()(
-        read: bool,
+        is_read: bool,
         start in prop_oneof![0..1u64 << 24, 0..u64::MAX - (1 << 16)],
         sectors in prop_oneof![1..=256u64, 1..=1u64 << 16],
         device: u32,
@@ -202,15 +202,17 @@ prop_compose! {
         think_ns in 0..1i64 << 53,
         observed in 0..3u8,
         flags: u32,
-        prefixed: bool,
+        has_prefix: bool,
     ) -> RecordLine {
-        RecordLine { read, start, sectors, device, first_ns, think_ns, observed, flags, prefixed }
+        RecordLine {
+            is_read, start, sectors, device, first_ns, think_ns, observed, flags, has_prefix,
+        }
     }
 }
 
 impl RecordLine {
     fn op(&self) -> Op {
-        if self.read { Op::Read } else { Op::Write }
+        if self.is_read { Op::Read } else { Op::Write }
     }
 
     fn record(&self, line: u64) -> Record {
@@ -231,7 +233,7 @@ impl RecordLine {
     }
 
     fn observed(&self) -> (&'static str, Option<Observed>) {
-        match (self.observed, self.read) {
+        match (self.observed, self.is_read) {
             (0, _) => ("", None),
             (1, true) => ("hit", Some(Observed::Hit)),
             (1, false) => ("two_disconnects", Some(Observed::Disconnects(2))),
@@ -246,11 +248,11 @@ fn decimal(ns: i64, places: usize) -> String {
     format!("{}.{:0places$}", ns / scale, ns % scale)
 }
 
-fn ends(crlf: bool, last_end: bool, mut text: String) -> Vec<u8> {
-    if !last_end {
+fn with_line_ends(has_crlf: bool, has_last_newline: bool, mut text: String) -> Vec<u8> {
+    if !has_last_newline {
         text.pop();
     }
-    if crlf {
+    if has_crlf {
         text.replace('\n', "\r\n")
     } else {
         text
@@ -263,11 +265,11 @@ proptest! {
     fn measured_traces_round_trip(
         requests in prop::collection::vec(a_request(), 1..20),
         order in Just([0usize, 1, 2, 3, 4, 5]).prop_shuffle(),
-        with_observed: bool,
-        crlf: bool,
-        last_end: bool,
+        has_observed: bool,
+        has_crlf: bool,
+        has_last_newline: bool,
     ) {
-        let order: Vec<usize> = order.into_iter().filter(|c| with_observed || *c != 1).collect();
+        let order: Vec<usize> = order.into_iter().filter(|c| has_observed || *c != 1).collect();
         let write = |fields: [String; 6]| {
             let fields: Vec<&str> = order.iter().map(|c| fields[*c].as_str()).collect();
             fields.join(",") + "\n"
@@ -278,7 +280,7 @@ proptest! {
         for (request, line) in requests.iter().zip(2..) {
             let (word, observed) = request.observed();
             text += &write([
-                if request.read { "R" } else { "W" }.to_owned(),
+                if request.is_read { "R" } else { "W" }.to_owned(),
                 word.to_owned(),
                 request.start.to_string(),
                 request.sectors.to_string(),
@@ -288,19 +290,19 @@ proptest! {
             expected.push(Record {
                 response: Some(Span::from_ns(request.first_ns)),
                 think: Some(Span::from_ns(request.think_ns)),
-                observed: observed.filter(|_| with_observed),
+                observed: observed.filter(|_| has_observed),
                 ..request.record(line)
             });
         }
-        prop_assert_eq!(records(&ends(crlf, last_end, text), None), expected);
+        prop_assert_eq!(records(&with_line_ends(has_crlf, has_last_newline, text), None), expected);
     }
 
     #[test]
     fn disksim_traces_round_trip(
         requests in prop::collection::vec(a_request(), 1..20),
-        crlf: bool,
-        last_end: bool,
-        tabs: bool,
+        has_crlf: bool,
+        has_last_newline: bool,
+        has_tabs: bool,
     ) {
         let mut text = String::new();
         let mut expected = Vec::new();
@@ -308,10 +310,10 @@ proptest! {
         for (request, line) in requests.iter().zip(1..) {
             arrival_ns += request.first_ns;
             let RecordLine { start, sectors, device, .. } = request;
-            let flags = request.flags & !1 | u32::from(request.read);
+            let flags = request.flags & !1 | u32::from(request.is_read);
             let arrival = decimal(arrival_ns, 6);
             write!(text, "{arrival} {device} {start} {sectors} ").unwrap();
-            if request.prefixed {
+            if request.has_prefix {
                 writeln!(text, "0x{flags:x}").unwrap();
             } else {
                 writeln!(text, "{flags:x}").unwrap();
@@ -322,8 +324,8 @@ proptest! {
                 ..request.record(line)
             });
         }
-        let text = if tabs { text.replace(' ', "\t") } else { text };
-        prop_assert_eq!(records(&ends(crlf, last_end, text), None), expected);
+        let text = if has_tabs { text.replace(' ', "\t") } else { text };
+        prop_assert_eq!(records(&with_line_ends(has_crlf, has_last_newline, text), None), expected);
     }
 }
 

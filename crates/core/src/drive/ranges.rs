@@ -408,9 +408,9 @@ mod tests {
                 for new in &change.new {
                     prop_assert!(requests.insert(new.request.id, new.request).is_none());
                 }
-                let mut policy_ranges: Vec<_> = requests.values().map(|r| (r.start.0, r.end().0)).collect();
-                policy_ranges.sort_unstable();
-                prop_assert_eq!(policy_ranges, blocks_of(&ranges));
+                let mut pending: Vec<_> = requests.values().map(|r| (r.start.0, r.end().0)).collect();
+                pending.sort_unstable();
+                prop_assert_eq!(pending, blocks_of(&ranges));
                 prop_assert_eq!(ranges.sectors().0, model.len() as u64);
                 for (first, range) in &ranges.ranges {
                     let blocks = (range.end.0 - first.0) as usize;

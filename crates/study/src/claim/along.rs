@@ -211,8 +211,9 @@ fn exponent(steps: &[(f64, Option<f64>)]) -> Option<Crossing> {
 pub(super) const BIRTH_DEATH: CheckInfo = CheckInfo {
     name: "birth_death",
     holds: "the metric, a mean response time in mean services of FCFS, over that of a birth-death \
-            model lies within the bounds: `along` is the load, which is 1 where FCFS saturates; the \
-            mean service with m requests to choose from is m^-power; saturated models are left out",
+            model lies within the bounds: `along` is the load, which is 1 where FCFS saturates; \
+            the mean service with m requests to choose from is m^-power; saturated models are \
+            left out",
     keys: &[
         METRIC,
         ALONG,
@@ -235,7 +236,7 @@ pub(super) const BIRTH_DEATH: CheckInfo = CheckInfo {
 
 fn over_birth_death(results: &Results<'_>, subject: &Subject, along: usize, power: f64) -> Finding {
     let is_unbounded = is_unbounded(results.columns, subject.metric);
-    // In mean services of one request.
+    // Times are in mean services of one request.
     let services = queues::satf_services(1.0, power);
     let mut tally = Tally::new(&subject.bounds, results.axes);
     for line in lines(results.axes, along, &[&subject.cells]) {
@@ -439,7 +440,7 @@ pub(super) const SATURATES: CheckInfo = CheckInfo {
         let is_alone = search.to.is_none();
         Ok(Check::new(false, move |results| {
             search.judge(results, |line| match saturation(line, results)? {
-                // A claim about the load itself is about the loads that were simulated.
+                // A claim about the load itself refers to the loads that were simulated.
                 Load::Within(low, high) if is_alone && low > 0.0 && high.is_finite() => {
                     Some(Estimate::exact(low).into())
                 }

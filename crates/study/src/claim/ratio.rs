@@ -25,7 +25,7 @@ pub(super) const RATIO: CheckInfo = CheckInfo {
         MEAN_OVER,
         (
             "equal",
-            "a metric such as queue_mean: `to` is interpolate linearly along `along` where it has \
+            "a metric such as queue_mean: `to` is interpolated linearly along `along` where it has \
              the same value of this metric as `of`; cells of `of` beyond all values of `to` are \
              left out",
         ),
@@ -209,7 +209,7 @@ fn ratio_at_equal(of: EqualStep<'_>, base: &[EqualStep<'_>]) -> Option<Estimate>
         Some(value(metric)? / interpolate(steps, value(equal)?)?)
     };
     let mean = ratio(&|estimate| Some(estimate.mean))?;
-    // Replications share requests only at the same load, but each of them has all loads.
+    // Only replications at the same load share requests, so each is interpolated by itself.
     let runs = (0..metric.runs.len())
         .map_while(|number| ratio(&|estimate| estimate.runs.get(number).copied()));
     let runs: Vec<f64> = runs.collect();

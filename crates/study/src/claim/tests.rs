@@ -189,7 +189,7 @@ fn many_cells_are_compared_with_one() {
              of = {{ policy = [\"b\", \"c\"] }}\nto = {{ policy = \"a\" }}\n{bounds}"
         )
     };
-    // 1.1 three times, 1.2 three times.
+    // The ratios are 1.1 three times and 1.2 three times.
     let means = [[TEN; 3], [ELEVEN; 3], [TWELVE; 3]];
     assert_eq!(
         verdict(&claim("at_least = 1.1\nat_most = 1.2"), means),
@@ -308,16 +308,16 @@ fn loads_are_found_where_a_level_is_reached() {
              of = {{ policy = \"a\" }}\n{more}"
         )
     };
-    // 10 to 12 between 2 and 4: by reciprocals 11 is reached at 2 + 2 * 12 / 22.
+    // From 10 at 2 to 12 at 4: interpolating reciprocals, 11 is reached at 2 + 2 * 12 / 22.
     let means = [[TEN, TEN, TWELVE], [TEN, TWELVE, TWELVE], [TEN; 3]];
     assert_eq!(
         verdict(&claim("at_least = 3.09\nat_most = 3.0911"), means),
         Verdict::Holds
     );
-    // And on b at 1 + 12 / 22: twice as far.
+    // On b it is reached at 1 + 12 / 22, half of that.
     let twice = claim("to = { policy = \"b\" }\nat_least = 1.999\nat_most = 2.001");
     assert_eq!(verdict(&twice, means), Verdict::Holds);
-    // Saturation somewhere between 2 and 4.
+    // The level is reached somewhere between 2 and 4, with saturation.
     let cut = [[TEN, TEN, &[]], [TEN; 3], [TEN; 3]];
     assert_eq!(verdict(&claim("at_most = 3.5"), cut), Verdict::Unsure);
     assert_eq!(verdict(&claim("at_most = 4"), cut), Verdict::Holds);
@@ -330,7 +330,7 @@ fn loads_are_found_where_a_level_is_reached() {
         verdict(&claim("at_least = 2"), above_from_start),
         Verdict::Fails
     );
-    // A ratio keeps the gap before saturation, with any number of replications.
+    // A ratio is only known as a range if one side saturates, with any number of replications.
     let gap = [[TEN, TEN, TWELVE], [TEN, TEN, &[]], [TEN; 3]];
     let ratio = |bounds: &str| claim(&format!("to = {{ policy = \"b\" }}\n{bounds}"));
     assert_eq!(verdict(&ratio("at_least = 0.9"), gap), Verdict::Unsure);
@@ -359,12 +359,12 @@ fn one_side_overtakes_the_other_between_two_loads() {
     // The crossing may be beyond the end of the axis.
     assert_eq!(verdict(&claim("at_most = 9"), never), Verdict::Unsure);
     assert_eq!(verdict(&claim("at_least = 4"), never), Verdict::Holds);
-    // Above from the first load on, which does not violate an upper bound.
+    // It is above from the first load on, which does not violate an upper bound.
     let always = [[TWELVE; 3], [ELEVEN; 3], [TEN; 3]];
     assert_eq!(verdict(&claim("at_most = 1"), always), Verdict::Holds);
     assert_eq!(verdict(&claim("at_least = 2"), always), Verdict::Fails);
     assert_eq!(judge(&claim("at_most = 1"), always).ours, "at most 1");
-    // Somewhere on the way to saturation, not half-way.
+    // It crosses somewhere before saturation, not necessarily halfway.
     let cut = [[TEN, TEN, &[]], [ELEVEN; 3], [TEN; 3]];
     assert_eq!(verdict(&claim("at_most = 3"), cut), Verdict::Unsure);
     assert_eq!(
@@ -383,7 +383,7 @@ fn saturation_is_above_the_last_load_without_it() {
         verdict(&claim("at_least = 2\nat_most = 2"), means),
         Verdict::Holds
     );
-    // Between 2 and 4, over between 1 and 2.
+    // The ratio of a limit between 2 and 4 to one between 1 and 2.
     let ratio = "to = { policy = \"b\" }\nat_least = 2\nat_most = 2";
     assert_eq!(verdict(&claim(ratio), means), Verdict::Unsure);
     let wide = "to = { policy = \"b\" }\nat_least = 1\nat_most = 4";
@@ -405,9 +405,10 @@ fn a_load_is_unsure_if_replications_disagree() {
              of = {{ policy = \"a\" }}\n{more}"
         )
     };
-    // Three reach it, by reciprocals at 2 + 2 (1/10 - 1/11) / (1/10 - 1/14) = 2.636, and one not by
-    // 4. The lower ends have a mean of 2.977 and a deviation of 0.682, and Student's factor for
-    // four is 3.182: the load is above 2.977 - 3.182 * 0.682 / 2 = 1.892, without an upper limit.
+    // Three reach it, by reciprocals at 2 + 2 (1/10 - 1/11) / (1/10 - 1/14) = 2.636; one has not
+    // reached it at 4. The lower ends have a mean of 2.977 and a deviation of 0.682, and Student's
+    // factor for four is 3.182: the load is above 2.977 - 3.182 * 0.682 / 2 = 1.892, without an
+    // upper limit.
     let noisy: &[f64] = &[10.0, 14.0, 14.0, 14.0];
     let ten: &[f64] = &[10.0; 4];
     let means = [[ten, ten, noisy], [ten; 3], [ten; 3]];
@@ -424,7 +425,8 @@ fn a_load_is_unsure_if_replications_disagree() {
 /// If a replication lacks the metric, two cells cannot be paired.
 #[test]
 fn unpaired_cells_keep_their_intervals() {
-    // Student's factor for two runs is 12.706, and their error 1: 10 may be 22.7 at the most.
+    // Student's factor for two runs is 12.706, and their standard error is 1, so that 10 may be up
+    // to 22.7.
     const NOISY: &[f64] = &[f64::NAN, 9.0, 11.0];
     const TWELVES: &[f64] = &[12.0; 3];
     let claim = |bounds: &str| {
@@ -468,7 +470,7 @@ fn shares_are_not_compared_in_saturation() {
     assert_eq!(judged.ours, "1 to 1 in 2 cells; 1 left out");
     let to_alone = [[half; 3], [half, half, &[]], [half; 3]];
     assert_eq!(hits("at_least = 1", to_alone).verdict, Verdict::Holds);
-    // Equal rates of 0 give no ratio, and no failure.
+    // Two rates of 0 give neither a ratio nor a failure.
     let nothing = [[none, half, half], [none, half, half], [half; 3]];
     assert_eq!(hits("at_most = 1", nothing).verdict, Verdict::Holds);
     let over_nothing = [[half; 3], [none, half, half], [half; 3]];
@@ -555,7 +557,7 @@ fn equivalence_does_not_depend_on_the_base() {
         assert_eq!(verdict(&claim("25 %", of, to), means), Verdict::Holds);
         assert_eq!(verdict(&claim("24.9 %", of, to), means), Verdict::Fails);
     }
-    // 8.5 to 9.5 of 10 is within 25 %; whether within 10 % is unsure.
+    // From 8.5 to 9.5 is within 25 % of 10; whether it is within 10 % is unsure.
     let wide: [[&[f64]; 3]; 3] = [
         [&[8.8, 9.0, 9.2], TEN, TEN],
         [&[10.0, 10.0, 10.0], TEN, TEN],

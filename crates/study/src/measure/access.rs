@@ -53,12 +53,12 @@ pub(super) const INFO: MeasureInfo = MeasureInfo {
 const ANGLES: usize = 24;
 
 pub(super) fn run(simulation: &Simulation<'_>, stop: Stop<'_>) -> Result<RunOutcome, String> {
-    let generated = generated(simulation)?;
+    let generated = generated_requests(simulation)?;
     let disk = simulation.system.disk();
-    let (drive, now, rest) = positioned_drive(1, simulation.system, generated)?;
+    let (drive, now, remaining) = positioned_drive(1, simulation.system, generated)?;
     let streams = generated.workload.requests(disk, generated.seed);
     let last = streams.skip(1).last();
-    let targets = last.map_or(rest, |(_, requests)| requests);
+    let targets = last.map_or(remaining, |(_, requests)| requests);
     let outlook = drive.outlook(now);
     let count = generated.requests_count();
     let [mut positioning, mut seek] = [Span::ZERO; 2];
@@ -76,8 +76,8 @@ pub(super) fn run(simulation: &Simulation<'_>, stop: Stop<'_>) -> Result<RunOutc
         counts_within[0] += u64::from(time < revolution);
         counts_within[1] += u64::from(time < revolution * 2);
         for (number, sum) in (0..).zip(&mut at_angles) {
-            let on = Angle::from_fraction(2 * number + 1, 2 * ANGLES as u64);
-            let start = outlook.angle(request.op) + on;
+            let angle = Angle::from_fraction(2 * number + 1, 2 * ANGLES as u64);
+            let start = outlook.angle(request.op) + angle;
             *sum += outlook.positioning(&request, &Extent { start, ..extent });
         }
     }
@@ -128,7 +128,7 @@ pub(super) const DRAIN: MeasureInfo = MeasureInfo {
 };
 
 pub(super) fn drain(simulation: &Simulation<'_>, stop: Stop<'_>) -> Result<RunOutcome, String> {
-    let generated = generated(simulation)?;
+    let generated = generated_requests(simulation)?;
     let streams = generated.workload.streams.len();
     if streams != 1 {
         let expected = "expected one, as all requests wait at once";
@@ -137,10 +137,10 @@ pub(super) fn drain(simulation: &Simulation<'_>, stop: Stop<'_>) -> Result<RunOu
         ));
     }
     let warm_up = simulation.warm_up;
-    let (mut drive, begin, rest) = positioned_drive(warm_up, simulation.system, generated)?;
+    let (mut drive, begin, remaining) = positioned_drive(warm_up, simulation.system, generated)?;
     let mut policy = simulation.policy.policy(&drive);
     let count = generated.requests_count() - warm_up;
-    for request in rest.take(count as usize) {
+    for request in remaining.take(count as usize) {
         let arrived = begin;
         policy.add(Pending { request, arrived }, &drive);
     }
@@ -157,7 +157,7 @@ pub(super) fn drain(simulation: &Simulation<'_>, stop: Stop<'_>) -> Result<RunOu
 }
 
 /// Returns the generated requests of a simulation; these measures take no traces.
-fn generated<'a>(simulation: &Simulation<'a>) -> Result<&'a GeneratedRequests, String> {
+fn generated_requests<'a>(simulation: &Simulation<'a>) -> Result<&'a GeneratedRequests, String> {
     match simulation.input {
         Input::Generated(generated) => Ok(generated),
         Input::Traced(_) => Err("cell.trace: found a trace, expected a workload".to_owned()),

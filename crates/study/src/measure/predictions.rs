@@ -82,7 +82,7 @@ fn figures(mut errors: Vec<Span>, revolution: Span) -> Vec<Option<f64>> {
     let size = |error: Span| error.max(-error);
     let within = |max: Span| errors.iter().filter(|error| size(**error) <= max).count();
     let is_revolution = |error: &&Span| size(size(**error) - revolution) <= NEAR;
-    // By nearest rank.
+    // The median by nearest rank.
     let median = errors.get(count.saturating_sub(1) / 2);
     let mut figures = vec![
         median.map(|error| error.as_ms()),

@@ -22,7 +22,7 @@ use crate::time::TimeUnit;
 /// Apache Arrow, Columnar Format, sections IPC Streaming Format and IPC File Format.
 ///
 /// # Cost
-/// One pass; memory of one record batch, whatever size its writer gave it.
+/// One pass; memory of one record batch, whose size its writer chose.
 ///
 /// # When it is bad
 /// A file whose dictionaries follow the batches that use them, which the format allows, is refused.

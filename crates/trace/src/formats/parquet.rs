@@ -198,8 +198,8 @@ impl Writer {
 }
 
 fn begin(schema: SchemaRef) -> Result<ArrowWriter<Vec<u8>>, Unwritable> {
-    // Times that ascend and hardly repeat: their differences take half the space, which saves a
-    // fifth to two fifths of a whole trace.
+    // Times ascend and rarely repeat: their differences take half the space, which makes the whole
+    // trace a fifth to two fifths smaller.
     let arrivals = ColumnPath::from("arrival_ns");
     let properties = WriterProperties::builder()
         .set_column_dictionary_enabled(arrivals.clone(), false)

@@ -85,7 +85,7 @@ fn a_trace_runs_faster_and_slower() {
     assert_eq!(error.to_string(), expected);
 }
 
-fn fitted(room: u64, fit: Fit) -> (Vec<(u32, u64)>, Vec<String>) {
+fn fit_blocks(room: u64, fit: Fit) -> (Vec<(u32, u64)>, Vec<String>) {
     let (rows, notes) = all(Fitter::new(trace(TRACE), SectorCount(room), fit));
     (rows.into_iter().map(|row| (row.1, row.2)).collect(), notes)
 }
@@ -93,41 +93,41 @@ fn fitted(room: u64, fit: Fit) -> (Vec<(u32, u64)>, Vec<String>) {
 #[test]
 fn blocks_are_fitted() {
     let as_traced = [(7, 0), (3, 90), (7, 100), (9, 199)];
-    assert_eq!(fitted(207, Fit::Refuse), (as_traced.to_vec(), vec![]));
+    assert_eq!(fit_blocks(207, Fit::Refuse), (as_traced.to_vec(), vec![]));
     // Half the disk; the last request begins at 99 of 100 and has 8 blocks.
-    let (rows, notes) = fitted(100, Fit::Scale(SectorCount(207)));
+    let (rows, notes) = fit_blocks(100, Fit::Scale(SectorCount(207)));
     assert_eq!(rows, [(7, 0), (3, 43), (7, 48), (9, 92)]);
     let expected = "scaled from 207 blocks to 100; 3 requests moved, 1 of them away from the end \
                     of a disk";
     assert_eq!(notes, [expected]);
-    let (rows, notes) = fitted(100, Fit::Fold);
+    let (rows, notes) = fit_blocks(100, Fit::Fold);
     assert_eq!(rows, [(7, 0), (3, 90), (7, 0), (9, 92)]);
     let expected =
         "folded into 100 blocks; 2 requests moved, 1 of them away from the end of a disk";
     assert_eq!(notes, [expected]);
-    let (rows, _) = fitted(100, Fit::Spread(2));
+    let (rows, _) = fit_blocks(100, Fit::Spread(2));
     assert_eq!(rows, [(14, 0), (6, 90), (15, 0), (19, 92)]);
 }
 
 #[test]
 fn requests_that_do_not_fit_are_refused() {
-    let refused = |room, fit| {
+    let error_of = |room, fit| {
         let mut fitted = Fitter::new(trace(TRACE), SectorCount(room), fit);
         fitted.find_map(Result::err).unwrap().to_string()
     };
     let found = "x:4: lbn: found \"8 sectors from 199\", expected";
     assert_eq!(
-        refused(206, Fit::Refuse),
+        error_of(206, Fit::Refuse),
         format!("{found} at most 206 blocks, or another `fit`: scale, fold or spread")
     );
     let scale = Fit::Scale(SectorCount(206));
     let expected = format!("{found} at most the 206 traced blocks");
-    assert_eq!(refused(300, scale), expected);
+    assert_eq!(error_of(300, scale), expected);
     let expected = format!("{found} at most 1 disks of 150 blocks");
-    assert_eq!(refused(150, Fit::Spread(1)), expected);
+    assert_eq!(error_of(150, Fit::Spread(1)), expected);
     let expected =
         "x:2: lbn: found \"10 sectors from 90\", expected at most the 9 blocks of the disk";
-    assert_eq!(refused(9, Fit::Fold), expected);
+    assert_eq!(error_of(9, Fit::Fold), expected);
 }
 
 /// Responses of 2 and 5 us: 3 us of pause before the second, which overlaps the third by 1 us.

@@ -3,7 +3,7 @@
 use diskarm_core::request::Op;
 use diskarm_trace::Urgency;
 
-use crate::{Short, records, refused, short, skipping};
+use crate::{Short, error_of, read_skipping_errors, records, short};
 
 /// Returns an SRT record with these 14 words.
 fn srt(words: [u32; 14]) -> Vec<u8> {
@@ -59,7 +59,7 @@ fn srt_records() {
     assert_eq!(urgencies, [waiting, Urgency::Asynchronous, waiting]);
     assert_eq!(read[0].service.unwrap().as_ns(), 25_000);
     assert_eq!(read[0].queue, Some(1));
-    let (_, notes) = skipping(&trace, None);
+    let (_, notes) = read_skipping_errors(&trace, None);
     let expected = [
         "1 row ignored: records of type 2, not a read or write",
         "1 request widened to whole 512-byte blocks",
@@ -86,26 +86,26 @@ fn invalid_srt_records() {
         ),
     ] {
         let trace = trace(&bad);
-        assert_eq!(refused(&trace, "srt"), format!("x: byte {at}: {expected}"));
-        assert_eq!(skipping(&trace, None).0.len(), 2);
+        assert_eq!(error_of(&trace, "srt"), format!("x: byte {at}: {expected}"));
+        assert_eq!(read_skipping_errors(&trace, None).0.len(), 2);
     }
     let expected =
         format!("x: byte {at}: record size: found 57, expected a multiple of 4 from 52 to 256");
-    assert_eq!(refused(&trace(&with(0, 57)), "srt"), expected);
+    assert_eq!(error_of(&trace(&with(0, 57)), "srt"), expected);
     let cut = [HEADER, &srt(READ), &srt(READ)[..30]].concat();
     let expected = format!("x: byte {at}: found 30 bytes, expected a record of 56");
-    assert_eq!(refused(&cut, "srt"), expected);
-    assert_eq!(skipping(&cut, None).0.len(), 1);
+    assert_eq!(error_of(&cut, "srt"), expected);
+    assert_eq!(read_skipping_errors(&cut, None).0.len(), 1);
     let cut = [HEADER, &srt(READ), &srt(READ)[..3]].concat();
     let expected = format!("x: byte {at}: found 3 bytes, expected a record of 4");
-    assert_eq!(refused(&cut, "srt"), expected);
+    assert_eq!(error_of(&cut, "srt"), expected);
 }
 
 #[test]
 fn invalid_srt_headers() {
     let expected = "x: header: found no form feed, expected one after the header";
     assert_eq!(
-        refused(b"$$TR_IOREC-1.3\nsectorsize = 256", "srt"),
+        error_of(b"$$TR_IOREC-1.3\nsectorsize = 256", "srt"),
         expected
     );
     let expected = "expected sectorsize = N with the same N for all disks";
@@ -119,7 +119,7 @@ fn invalid_srt_headers() {
         ),
     ] {
         let bytes = format!("$$TR_IOREC-1.3\n{header}\x0c");
-        let error = refused(bytes.as_bytes(), "srt");
+        let error = error_of(bytes.as_bytes(), "srt");
         assert_eq!(error, format!("x: header: found {found}, {expected}"));
     }
 }
@@ -165,7 +165,7 @@ fn vscsi_records() {
     ];
     let read: Vec<Short> = records(&trace, "vscsi").iter().map(short).collect();
     assert_eq!(read, expected);
-    let (_, notes) = skipping(&trace, None);
+    let (_, notes) = read_skipping_errors(&trace, None);
     let expected = [
         "1 row ignored: SCSI command 0x35, not a read or write",
         "1 request widened to whole 512-byte blocks",
@@ -201,10 +201,10 @@ fn invalid_vscsi_records() {
             "timestamp: found \"18446744073709551615\", expected microseconds below 2^63 ns",
         ),
     ] {
-        let error = refused(&[good.clone(), bad].concat(), "vscsi");
+        let error = error_of(&[good.clone(), bad].concat(), "vscsi");
         assert_eq!(error, format!("x: byte 32: {expected}"));
     }
     let cut = [&good[..], &good[..31]].concat();
     let expected = "x: byte 32: found 31 bytes, expected a record of 32";
-    assert_eq!(refused(&cut, "vscsi"), expected);
+    assert_eq!(error_of(&cut, "vscsi"), expected);
 }

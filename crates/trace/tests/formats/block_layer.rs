@@ -3,7 +3,7 @@
 use diskarm_core::request::Op;
 use diskarm_trace::{ArrivalEvent, OnError, Options, Record, open, open_with};
 
-use crate::{Short, reader, records, refused, short, skipping, temporary};
+use crate::{Short, error_of, read_skipping_errors, reader, records, short, temporary_path};
 
 /// An event: time in ns, action letter, direction letters, first block, blocks.
 type Event = (u64, char, &'static str, u64, u32);
@@ -96,7 +96,7 @@ const EVENTS: [Event; 19] = [
     (500, 'C', "RA", 64, 8),
 ];
 
-fn issued() -> [Short; 4] {
+fn rows_by_issue() -> [Short; 4] {
     [
         (Some(150), 0, Op::Write, 64, 16, Some(250)),
         (Some(200), 0, Op::Read, 1_000, 16, Some(160)),
@@ -105,7 +105,7 @@ fn issued() -> [Short; 4] {
     ]
 }
 
-fn queued() -> [Short; 5] {
+fn rows_by_queue() -> [Short; 5] {
     [
         (Some(100), 0, Op::Write, 64, 8, Some(300)),
         (Some(110), 0, Op::Write, 72, 8, Some(290)),
@@ -127,7 +127,7 @@ fn all_text() -> String {
 }
 
 /// Subtracts `by`: binary traces have times relative to the first request, text to their start.
-fn shifted(rows: &[Short], by: u64) -> Vec<Short> {
+fn shift_times(rows: &[Short], by: u64) -> Vec<Short> {
     let shift = |row: &Short| (row.0.map(|at| at - by), row.1, row.2, row.3, row.4, row.5);
     rows.iter().map(shift).collect()
 }
@@ -140,11 +140,11 @@ fn shorts(records: &[Record]) -> Vec<Short> {
 fn requests_are_issued_and_completed() {
     assert_eq!(
         shorts(&records(all_text().as_bytes(), "blkparse")),
-        issued()
+        rows_by_issue()
     );
     for is_big in [false, true] {
         let records = records(&all_binary(is_big), "blktrace");
-        assert_eq!(shorts(&records), shifted(&issued(), 150));
+        assert_eq!(shorts(&records), shift_times(&rows_by_issue(), 150));
     }
 }
 
@@ -158,8 +158,8 @@ fn arrival_can_be_the_queue_event() {
         let trace = reader(bytes, &options).unwrap();
         trace.map(|record| short(&record.unwrap())).collect()
     };
-    assert_eq!(read(all_text().as_bytes()), queued());
-    assert_eq!(read(&all_binary(false)), shifted(&queued(), 100));
+    assert_eq!(read(all_text().as_bytes()), rows_by_queue());
+    assert_eq!(read(&all_binary(false)), shift_times(&rows_by_queue(), 100));
 }
 
 #[test]
@@ -170,22 +170,31 @@ fn other_events_are_counted() {
         "1 row ignored: flush, not a read or write",
         "1 request without a completion in the trace",
     ];
-    assert_eq!(skipping(all_text().as_bytes(), None).1, expected);
-    assert_eq!(skipping(&all_binary(false), None).1, expected);
+    assert_eq!(
+        read_skipping_errors(all_text().as_bytes(), None).1,
+        expected
+    );
+    assert_eq!(read_skipping_errors(&all_binary(false), None).1, expected);
 }
 
 #[test]
 fn a_summary_ends_the_text() {
     let text = all_text() + "CPU0 (8,1):\n Reads Queued:  2,  4KiB\n\nTotal (8,1):\n";
-    assert_eq!(shorts(&records(text.as_bytes(), "blkparse")), issued());
+    assert_eq!(
+        shorts(&records(text.as_bytes(), "blkparse")),
+        rows_by_issue()
+    );
     let text = all_text() + "\nTotal (8,1):\n Reads Queued:  2,  4KiB\n";
-    assert_eq!(shorts(&records(text.as_bytes(), "blkparse")), issued());
+    assert_eq!(
+        shorts(&records(text.as_bytes(), "blkparse")),
+        rows_by_issue()
+    );
 }
 
 /// Each processor has a file; opening any of them, or their common name, opens all.
 #[test]
 fn processors_are_merged() {
-    let folder = temporary("blktrace");
+    let folder = temporary_path("blktrace");
     std::fs::create_dir_all(&folder).unwrap();
     for processor in 0..11 {
         let of_processor = |(index, _): &(usize, &Event)| index % 10 == processor;
@@ -198,7 +207,7 @@ fn processors_are_merged() {
     for name in ["sda.blktrace.0", "sda.blktrace.3", "sda.blktrace.10", "sda"] {
         let trace = open(folder.join(name), None).unwrap();
         let read: Vec<Record> = trace.map(Result::unwrap).collect();
-        assert_eq!(shorts(&read), shifted(&issued(), 150), "{name}");
+        assert_eq!(shorts(&read), shift_times(&rows_by_issue(), 150), "{name}");
     }
     std::fs::remove_dir_all(&folder).unwrap();
 }
@@ -219,7 +228,7 @@ fn invalid_events_do_not_affect_others() {
         ([&issue[..], &large[..47]].concat(), 1),
         ([&large[..], &large[..47]].concat(), 2),
     ] {
-        let folder = temporary(&format!("cut-{}-{bad_count}", first.len()));
+        let folder = temporary_path(&format!("cut-{}-{bad_count}", first.len()));
         std::fs::create_dir_all(&folder).unwrap();
         let second = if first.starts_with(&issue) {
             complete.clone()
@@ -241,8 +250,8 @@ fn invalid_events_do_not_affect_others() {
 #[test]
 fn passthrough_commands_are_ignored() {
     let command = binary(&(90, 'D', "RP", 0, 8), false);
-    let (records, notes) = skipping(&[command, all_binary(false)].concat(), None);
-    assert_eq!(shorts(&records), shifted(&issued(), 150));
+    let (records, notes) = read_skipping_errors(&[command, all_binary(false)].concat(), None);
+    assert_eq!(shorts(&records), shift_times(&rows_by_issue(), 150));
     assert_eq!(
         notes[0],
         "1 row ignored: passthrough command, not a read or write"
@@ -254,15 +263,15 @@ fn invalid_events() {
     let good = binary(&EVENTS[4], false);
     let mut unframed = good.clone();
     unframed[0] = 6;
-    let error = refused(&[&good[..], &unframed].concat(), "blktrace");
+    let error = error_of(&[&good[..], &unframed].concat(), "blktrace");
     assert_eq!(
         error,
         "x: byte 48: magic: found another value, expected 0x65617407"
     );
-    let error = refused(&[&good[..], &good[..47]].concat(), "blktrace");
+    let error = error_of(&[&good[..], &good[..47]].concat(), "blktrace");
     assert_eq!(error, "x: byte 48: found 47 bytes, expected a record of 48");
     let large = binary(&(200, 'D', "W", 5, 65_537), false);
-    let error = refused(&[&good[..], &large].concat(), "blktrace");
+    let error = error_of(&[&good[..], &large].concat(), "blktrace");
     let expected = "x: byte 48: bytes: found \"33554944\", expected a length of at most \
                     65536 blocks in bytes";
     assert_eq!(error, expected);
@@ -283,7 +292,7 @@ fn invalid_events() {
             "found 3 fields, expected 7: no time_s",
         ),
     ] {
-        let error = refused((row.clone() + &bad).as_bytes(), "blkparse");
+        let error = error_of((row.clone() + &bad).as_bytes(), "blkparse");
         assert_eq!(error, format!("x:2: {expected}"));
     }
 }

@@ -28,7 +28,7 @@ fn all(bytes: &[u8]) -> Vec<Record> {
 }
 
 /// The error of a trace, without the file name.
-fn refused(bytes: &[u8]) -> String {
+fn error_of(bytes: &[u8]) -> String {
     let trace = open(bytes).and_then(Iterator::collect::<Result<Vec<_>, _>>);
     let error = trace.expect_err("a bad trace").to_string();
     assert_eq!(error.lines().count(), 1);
@@ -36,7 +36,7 @@ fn refused(bytes: &[u8]) -> String {
     error.to_owned()
 }
 
-fn written(records: &[Record]) -> Vec<u8> {
+fn write_parquet(records: &[Record]) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut writer = Writer::new(&mut bytes, "out", "parquet").unwrap();
     for record in records {
@@ -136,7 +136,7 @@ proptest! {
         has_arrivals: bool,
     ) {
         let records = in_order(records, has_arrivals);
-        prop_assert_eq!(all(&written(&records)), records);
+        prop_assert_eq!(all(&write_parquet(&records)), records);
     }
 }
 
@@ -148,7 +148,7 @@ fn many_rows_round_trip() {
         ..Record::new(Location::Row(n + 1), Op::Write, Lbn(n * n), SectorCount(8))
     };
     let records: Vec<Record> = (0..300_000).map(record).collect();
-    let bytes = written(&records);
+    let bytes = write_parquet(&records);
     let trace = open(&bytes).unwrap();
     assert!(trace.map(Result::unwrap).eq(records));
 }
@@ -156,7 +156,7 @@ fn many_rows_round_trip() {
 #[test]
 fn an_empty_trace_is_a_valid_file() {
     assert_eq!(
-        refused(&written(&[])),
+        error_of(&write_parquet(&[])),
         "found no rows, expected at least one"
     );
 }
@@ -285,21 +285,21 @@ fn invalid_columns() {
             "header: found no column \"sectors\", expected exactly one".to_owned(),
         ),
     ] {
-        assert_eq!(refused(&parquet(&batch)), expected);
-        assert_eq!(refused(&stream(&batch)), expected);
+        assert_eq!(error_of(&parquet(&batch)), expected);
+        assert_eq!(error_of(&stream(&batch)), expected);
     }
     let [op, ..] = two_rows();
     let batch = RecordBatch::try_from_iter(two_rows().into_iter().chain([op])).unwrap();
     let expected = "header: found a second column \"op\", expected exactly one";
-    assert_eq!(refused(&stream(&batch)), expected);
+    assert_eq!(error_of(&stream(&batch)), expected);
 }
 
 /// Asserts that each batch is refused with this error about its second row.
 fn assert_refused<const N: usize>(wrong: [(RecordBatch, &str); N]) {
     for (batch, expected) in wrong {
         let expected = format!("row 2: {expected}");
-        assert_eq!(refused(&parquet(&batch)), expected);
-        assert_eq!(refused(&stream(&batch)), expected);
+        assert_eq!(error_of(&parquet(&batch)), expected);
+        assert_eq!(error_of(&stream(&batch)), expected);
     }
 }
 
@@ -436,7 +436,7 @@ fn parquet_needs_a_plain_file() {
     assert_eq!(error.to_string(), format!("x: {expected}"));
     assert_eq!(error.kind(), ErrorKind::Io);
     let packed = zstd::encode_all(&bytes[..], 1).unwrap();
-    assert_eq!(refused(&packed), expected);
+    assert_eq!(error_of(&packed), expected);
     // Arrow does not need one.
     let packed = zstd::encode_all(&arrow(&unusual_types(), None)[..], 1).unwrap();
     let trace = reader(&packed, &Options::default()).unwrap();
@@ -453,7 +453,7 @@ fn truncated_files_are_refused() {
         }
     }
     let bytes = parquet(&unusual_types());
-    let error = refused(&bytes[..bytes.len() - 1]);
+    let error = error_of(&bytes[..bytes.len() - 1]);
     assert!(error.starts_with("footer: cannot be read: "), "{error}");
 }
 

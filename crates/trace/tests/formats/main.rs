@@ -25,7 +25,7 @@ fn shared(file: &str) -> PathBuf {
 }
 
 /// Returns the path of a temporary file of this process.
-fn temporary(name: &str) -> PathBuf {
+fn temporary_path(name: &str) -> PathBuf {
     std::env::temp_dir().join(format!("diskarm-trace-{}-{name}", std::process::id()))
 }
 
@@ -36,7 +36,7 @@ fn reader(bytes: &[u8], options: &Options<'_>) -> Result<Reader, TraceError> {
 /// Reads a trace through a file on disk, which is deleted once it is open.
 fn through_a_file(bytes: &[u8], options: &Options<'_>) -> Result<Reader, TraceError> {
     static COUNT: AtomicU32 = AtomicU32::new(0);
-    let path = temporary(&format!("{}", COUNT.fetch_add(1, Ordering::Relaxed)));
+    let path = temporary_path(&format!("{}", COUNT.fetch_add(1, Ordering::Relaxed)));
     std::fs::write(&path, bytes).unwrap();
     let trace = open_with(&path, options);
     std::fs::remove_file(&path).unwrap();
@@ -51,7 +51,7 @@ fn records(bytes: &[u8], format: &str) -> Vec<Record> {
 }
 
 /// The error of a trace that is detected as `format`.
-fn refused(bytes: &[u8], format: &str) -> String {
+fn error_of(bytes: &[u8], format: &str) -> String {
     let options = Options {
         format: Some(format),
         ..Options::default()
@@ -63,7 +63,7 @@ fn refused(bytes: &[u8], format: &str) -> String {
 }
 
 /// The records and notes of a reader that skips invalid rows.
-fn skipping(bytes: &[u8], format: Option<&str>) -> (Vec<Record>, Vec<String>) {
+fn read_skipping_errors(bytes: &[u8], format: Option<&str>) -> (Vec<Record>, Vec<String>) {
     let options = Options {
         format,
         on_error: OnError::Skip,

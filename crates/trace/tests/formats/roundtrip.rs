@@ -64,7 +64,7 @@ fn in_time(rows: Vec<(i64, Record)>) -> Vec<Record> {
 }
 
 /// Returns the part of a record that a format can represent, without its location.
-fn held(format: &str, record: &Record, first: Instant) -> Record {
+fn representable_part(format: &str, record: &Record, first: Instant) -> Record {
     let mut held = *record;
     held.location = Location::Line(0);
     match format {
@@ -94,9 +94,9 @@ proptest! {
             };
             let bytes = write(&records, format);
             let again = read(&bytes, format);
-            let strip = |record: &Record| held(format, record, Instant::START);
+            let strip = |record: &Record| representable_part(format, record, Instant::START);
             let mut expected: Vec<Record> =
-                records.iter().map(|record| held(format, record, first)).collect();
+                records.iter().map(|record| representable_part(format, record, first)).collect();
             if matches!(format, "msr" | "fio-iolog") {
                 number_by_appearance(&mut expected);
             }
@@ -153,18 +153,18 @@ fn writable_formats() {
 #[test]
 fn unrepresentable_records_are_refused() {
     let record = Record::new(Location::Line(7), Op::Read, Lbn(5), SectorCount(8));
-    let refused = |record: &Record, format| {
+    let error_of = |record: &Record, format| {
         let mut writer = Writer::new(Vec::new(), "out", format).unwrap();
         writer.write(record).unwrap_err().to_string()
     };
     let expected = "out: cannot write the request at 7 as spc: it has no arrival";
-    assert_eq!(refused(&record, "spc"), expected);
+    assert_eq!(error_of(&record, "spc"), expected);
     let arrived = Record {
         arrival: Some(Instant::START),
         ..record
     };
     let expected = "out: cannot write the request at 7 as msr: it has no response";
-    assert_eq!(refused(&arrived, "msr"), expected);
+    assert_eq!(error_of(&arrived, "msr"), expected);
     let mut writer = Writer::new(Vec::new(), "out", "measured").unwrap();
     let answered = Record {
         response: Some(Span::from_ns(5)),

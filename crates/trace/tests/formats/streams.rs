@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use diskarm_trace::{ErrorKind, Options, Record, TraceError, open, read};
 
-use crate::{reader, records, refused, shared, skipping};
+use crate::{error_of, read_skipping_errors, reader, records, shared};
 
 fn disksim(rows: usize) -> String {
     (0..rows)
@@ -158,7 +158,7 @@ fn reading_an_endless_trace_streams() {
 fn invalid_rows_are_skipped_and_counted() {
     let bytes = b"1.5 0 5 8 1\n2.5 0 5 8\n2.6 0 x 8 1\n2.6 0 y 8 1\n\n\xe9\n3.5 0 7 8 1\n\
         3.0 0 7 8 1\n4.5 0 9 8 1\n";
-    let (records, notes) = skipping(bytes, Some("disksim"));
+    let (records, notes) = read_skipping_errors(bytes, Some("disksim"));
     let starts: Vec<u64> = records.iter().map(|record| record.start.0).collect();
     assert_eq!(starts, [5, 7, 9]);
     let expected = [
@@ -190,14 +190,14 @@ fn rows_are_sorted_by_arrival() {
     let text: String = (0..10_000u64)
         .map(|row| format!("0,{row},512,r,{:.3}\n", (row ^ 1) as f64 / 1e3))
         .collect();
-    let (records, notes) = skipping(text.as_bytes(), None);
+    let (records, notes) = read_skipping_errors(text.as_bytes(), None);
     let starts: Vec<u64> = records.iter().map(|record| record.start.0).collect();
     assert_eq!(starts, (0..10_000).map(|row| row ^ 1).collect::<Vec<u64>>());
     assert_eq!(notes, ["5000 records reordered by arrival"]);
     let late = "0,1,512,r,9.0\n".repeat(5_000) + "0,1,512,r,8.0\n";
     let expected = "x:5001: arrival: found \"8 s\", expected 9 s or later, the arrival of a \
                     much earlier record: sort the trace first";
-    assert_eq!(refused(late.as_bytes(), "spc"), expected);
+    assert_eq!(error_of(late.as_bytes(), "spc"), expected);
 }
 
 #[test]
@@ -231,7 +231,7 @@ fn implausible_units_are_reported() {
     };
     let text: String = text.lines().map(in_us).collect();
     for format in ["mqsim", "disksim"] {
-        let (_, notes) = skipping(text.as_bytes(), Some(format));
+        let (_, notes) = read_skipping_errors(text.as_bytes(), Some(format));
         assert!(
             notes[0].contains("microseconds are more likely"),
             "{notes:?}"

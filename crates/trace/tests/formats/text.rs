@@ -5,7 +5,7 @@ use std::io::{Cursor, Read};
 use diskarm_core::request::Op;
 use diskarm_trace::{FORMATS, OnError, Options};
 
-use crate::{Short, reader, records, refused, short, skipping};
+use crate::{Short, error_of, read_skipping_errors, reader, records, short};
 
 fn shorts(text: &str, format: &str) -> Vec<Short> {
     records(text.as_bytes(), format).iter().map(short).collect()
@@ -13,7 +13,7 @@ fn shorts(text: &str, format: &str) -> Vec<Short> {
 
 /// Asserts that `row`, after a valid row, is refused with `expected`.
 fn refused_row(format: &str, good: &str, row: &str, expected: &str) {
-    let error = refused(format!("{good}\n{row}\n").as_bytes(), format);
+    let error = error_of(format!("{good}\n{row}\n").as_bytes(), format);
     let line = good.lines().count() + 1;
     assert_eq!(error, format!("x:{line}: {expected}"));
 }
@@ -30,12 +30,12 @@ fn spc() {
         (Some(123_456_789), 0, Op::Read, u64::MAX - 7, 2, None),
     ];
     assert_eq!(shorts(text, "spc"), expected);
-    let (_, notes) = skipping(text.as_bytes(), None);
+    let (_, notes) = read_skipping_errors(text.as_bytes(), None);
     let widened = "1 request widened to whole 512-byte blocks";
     let cut = "line 3: found no newline, expected one: the trace may be truncated there, in the \
                middle of a number";
     assert_eq!(notes, [cut, widened]);
-    let (_, notes) = skipping(format!("{text}\n").as_bytes(), None);
+    let (_, notes) = read_skipping_errors(format!("{text}\n").as_bytes(), None);
     assert_eq!(notes, [widened]);
     for (row, expected) in [
         ("0,1,512,W", "found 4 fields, expected 5: no timestamp_s"),
@@ -129,7 +129,7 @@ fn systor() {
         (Some(499_806_000), 0, Op::Write, 0, 1, None),
     ];
     assert_eq!(shorts(&text, "systor17"), expected);
-    let (_, notes) = skipping(text.as_bytes(), None);
+    let (_, notes) = read_skipping_errors(text.as_bytes(), None);
     let expected = [
         "1 row ignored: an empty IOType, not a read or write",
         "1 record reordered by arrival",
@@ -204,7 +204,7 @@ fn fio_iologs() {
         (Some(510_000), 1, Op::Write, 1_512, 8, None),
     ];
     assert_eq!(shorts(third, "fio-iolog"), expected);
-    let (_, notes) = skipping(third.as_bytes(), None);
+    let (_, notes) = read_skipping_errors(third.as_bytes(), None);
     let expected = ["1 row ignored: trim, not a read or write"];
     assert_eq!(notes, expected);
     let second = "fio version 2 iolog\n/dev/sda add\n/dev/sda open\n/dev/sda read 0 512\n\
@@ -226,7 +226,7 @@ fn fio_iologs() {
     let trace = diskarm_trace::read(pipe, "x", None).unwrap();
     let last = trace.map(Result::unwrap).last().unwrap();
     assert_eq!(last.arrival.map(|at| at.as_ns()), Some(1_500_000));
-    let error = refused(b"fio version 4 iolog\n", "fio-iolog");
+    let error = error_of(b"fio version 4 iolog\n", "fio-iolog");
     let expected = "x:1: header: found \"fio version 4 iolog\", expected fio version 2 iolog or \
                     fio version 3 iolog";
     assert_eq!(error, expected);
@@ -258,10 +258,10 @@ fn fio_latency_logs() {
         (Some(19_748_157), 0, Op::Read, 1_720, 8, Some(251_843)),
     ];
     assert_eq!(shorts(text, "fio-latency"), expected);
-    let error = refused(b"0, 278823, 0, 4096, 0\n", "fio-latency");
+    let error = error_of(b"0, 278823, 0, 4096, 0\n", "fio-latency");
     let expected = "x:1: found 5 fields, expected 6, as fio writes them with log_offset=1";
     assert_eq!(error, expected);
-    let error = refused(b"0, 278823, 3, 4096, 0, 0\n", "fio-latency");
+    let error = error_of(b"0, 278823, 3, 4096, 0, 0\n", "fio-latency");
     assert_eq!(error, r#"x:1: direction: found "3", expected 0, 1 or 2"#);
 }
 
@@ -302,7 +302,7 @@ fn example_first_lines_are_detected() {
 fn overflowing_completions() {
     let text = b"1455592401.5,8000000000.0,R,3,8192,4096\n";
     let expected = "x:1: response: found \"8000000000 s\", expected a completion before 2^63 ns";
-    assert_eq!(refused(text, "systor17"), expected);
+    assert_eq!(error_of(text, "systor17"), expected);
 }
 
 #[test]
