@@ -52,7 +52,7 @@ fn points_match_the_numbers_on_the_axes() {
         (Scale::Log10, Scale::Log2),
     ] {
         let axes = (Axis::new("load", x), Axis::new("time", y));
-        let drawing = Drawing::of(&figure(axes.0, axes.1, vec![series("a", &points)]).svg());
+        let drawing = Drawing::parse(&figure(axes.0, axes.1, vec![series("a", &points)]).svg());
         let lines = drawing.polylines(BLUE);
         assert_eq!(lines.len(), 1, "{x:?} {y:?}");
         let (across, up) = (drawing.across(x), drawing.up(y));
@@ -72,7 +72,7 @@ fn a_band_extends_half_its_width_to_both_sides() {
         .iter()
         .map(|p| p.with_half_width(p.x + 5.0))
         .collect();
-    let drawing = Drawing::of(&linear(vec![banded]).svg());
+    let drawing = Drawing::parse(&linear(vec![banded]).svg());
     let (across, up) = (drawing.across(Scale::Linear), drawing.up(Scale::Linear));
     let corners = [(0.0, 55.0), (10.0, 95.0), (10.0, 65.0), (0.0, 45.0)];
     let expected = corners.map(|(x, y)| (across.at(x).round(), up.at(y).round()));
@@ -95,7 +95,7 @@ fn a_band_ends_at_zero_unless_its_value_is_negative() {
         let mut banded = series("a", &[(0.0, y), (10.0, y)]);
         let points = banded.points.iter().map(|p| p.with_half_width(5.0));
         banded.points = points.collect();
-        Drawing::of(&linear(vec![banded]).svg())
+        Drawing::parse(&linear(vec![banded]).svg())
     };
     let [_, _, _, bottom] = banded(1.0).plotting_area();
     let lowest = |drawing: &Drawing| {
@@ -119,7 +119,7 @@ fn the_legend_mentions_bands_if_one_is_visible() {
         let mut banded = series("a", &[(0.0, 50.0), (10.0, 100.0)]);
         let points = banded.points.iter().map(|p| p.with_half_width(half_width));
         banded.points = points.collect();
-        let drawing = Drawing::of(&figure(Axis::linear("load"), y, vec![banded]).svg());
+        let drawing = Drawing::parse(&figure(Axis::linear("load"), y, vec![banded]).svg());
         assert_eq!(drawing.translucent(BLUE).len(), 1);
         drawing.texts().any(|text| text == "Bands: 95 % confidence")
     };
@@ -133,7 +133,7 @@ fn the_legend_mentions_bands_if_one_is_visible() {
     };
     let mut beyond = series("a", &[(0.0, 50.0), (10.0, 30.0)]);
     beyond.points[0] = beyond.points[0].with_half_width(5.0);
-    let drawing = Drawing::of(&figure(Axis::linear("load"), axis, vec![beyond]).svg());
+    let drawing = Drawing::parse(&figure(Axis::linear("load"), axis, vec![beyond]).svg());
     assert!(!drawing.texts().any(|text| text.starts_with("Bands")));
     // The same interval at the ends of lines that rise by 300 pixels over 50, and over 5.
     for (x, is_visible) in [(1.0, true), (0.1, false)] {
@@ -141,7 +141,7 @@ fn the_legend_mentions_bands_if_one_is_visible() {
         let points = steep.points.iter().map(|p| p.with_half_width(5.0));
         steep.points = points.collect();
         let far = series("b", &[(10.0, 10.0)]);
-        let drawing = Drawing::of(&linear(vec![steep, far]).svg());
+        let drawing = Drawing::parse(&linear(vec![steep, far]).svg());
         assert_eq!(
             drawing.texts().any(|text| text.starts_with("Bands")),
             is_visible
@@ -152,7 +152,7 @@ fn the_legend_mentions_bands_if_one_is_visible() {
         let mut alone = series("a", &[(1.0, 100.0)]);
         alone.points[0] = alone.points[0].with_half_width(half_width);
         let drawing = linear(vec![alone, series("zero", &[(1.0, 0.0)])]);
-        let drawing = Drawing::of(&drawing.svg());
+        let drawing = Drawing::parse(&drawing.svg());
         assert_eq!(
             drawing.texts().any(|text| text.starts_with("Bands")),
             is_visible
@@ -167,7 +167,7 @@ fn the_legend_begins_with_the_heading() {
         ..linear(vec![series("10", &[(0.0, 1.0)])])
     };
     for svg in [with_heading.svg(), with_heading.narrow_svg()] {
-        let drawing = Drawing::of(&svg);
+        let drawing = Drawing::parse(&svg);
         let texts: Vec<&str> = drawing.texts().collect();
         let heading = texts.iter().position(|text| *text == "weight, ms");
         assert_eq!(texts[heading.expect("has a heading") + 1], "10");
@@ -178,7 +178,7 @@ fn the_legend_begins_with_the_heading() {
 fn the_narrow_layout_has_the_legend_below() {
     let lines = (0..12).map(|i| series(&format!("line {i}"), &[(0.0, 1.0), (1.0, 900_000.0)]));
     let figure = linear(lines.collect());
-    let narrow = Drawing::of(&figure.narrow_svg());
+    let narrow = Drawing::parse(&figure.narrow_svg());
     assert!(narrow.size()[0] <= 360.0, "{:?}", narrow.size());
     let [_, _, right, bottom] = narrow.plotting_area();
     assert!(right > 2000.0, "{right}");
@@ -198,7 +198,7 @@ fn twelve_lines_have_distinct_colours_and_marks() {
         )
     };
     let svg = linear((0..12).map(line).collect()).svg();
-    let drawing = Drawing::of(&svg);
+    let drawing = Drawing::parse(&svg);
     assert!(
         read::text_boxes(&svg)
             .iter()
@@ -220,7 +220,7 @@ fn a_line_of_many_points_has_marks_at_intervals() {
     let point = |i: i32| (f64::from(i), f64::from(i * i));
     let curve: Vec<(f64, f64)> = (0..400).map(point).collect();
     let figure = linear(vec![series("a", &curve)]);
-    let drawing = Drawing::of(&figure.svg());
+    let drawing = Drawing::parse(&figure.svg());
     let (_, mark) = drawing.key("a");
     // The curve is at least as long as the diagonal, at most as both sides: 616 to 850 pixels;
     // there is a mark every 70 pixels, or up to two points later.
@@ -237,7 +237,7 @@ fn a_line_of_many_points_has_marks_at_intervals() {
 fn data_beyond_the_end_of_an_axis_are_clipped() {
     let steep = series("a", &[(0.0, 100.0), (10.0, 300.0), (20.0, 300.0)]);
     let axes = (Axis::linear("load"), Axis::linear("time").with_max(200.0));
-    let drawing = Drawing::of(&figure(axes.0, axes.1, vec![steep]).svg());
+    let drawing = Drawing::parse(&figure(axes.0, axes.1, vec![steep]).svg());
     let (across, up) = (drawing.across(Scale::Linear), drawing.up(Scale::Linear));
     let expected = [[
         (across.at(0.0), up.at(100.0)),
@@ -251,9 +251,9 @@ fn data_beyond_the_end_of_an_axis_are_clipped() {
 #[test]
 fn a_saturated_line_has_an_arrow_and_a_legend() {
     let mut saturated = series("a", &[(0.0, 1.0), (1.0, 2.0)]);
-    let without = Drawing::of(&linear(vec![saturated.clone()]).svg());
+    let without = Drawing::parse(&linear(vec![saturated.clone()]).svg());
     saturated.ends_saturated = true;
-    let with_arrow = Drawing::of(&linear(vec![saturated.clone()]).svg());
+    let with_arrow = Drawing::parse(&linear(vec![saturated.clone()]).svg());
     assert!(with_arrow.texts().any(|text| text == "saturated beyond"));
     assert!(!without.texts().any(|text| text == "saturated beyond"));
     let triangles = |drawing: &Drawing| drawing.count("polygon", BLUE);
@@ -264,7 +264,7 @@ fn a_saturated_line_has_an_arrow_and_a_legend() {
         Axis::linear("time").with_max(1.5),
         vec![saturated],
     );
-    let cut = Drawing::of(&cut.svg());
+    let cut = Drawing::parse(&cut.svg());
     assert_eq!(triangles(&cut), triangles(&without));
     assert!(!cut.texts().any(|text| text == "saturated beyond"));
 }
@@ -279,7 +279,7 @@ fn invisible_points_leave_gaps_and_empty_figures_show_no_data() {
         (4.0, f64::INFINITY),
         (5.0, 1.0),
     ];
-    let drawing = Drawing::of(&linear(vec![series("a", &gaps)]).svg());
+    let drawing = Drawing::parse(&linear(vec![series("a", &gaps)]).svg());
     // One line, and two single points, which only have marks; the legend has both.
     let lengths: Vec<usize> = drawing.polylines(BLUE).iter().map(Vec::len).collect();
     assert_eq!(lengths, [2]);
@@ -293,7 +293,7 @@ fn invisible_points_leave_gaps_and_empty_figures_show_no_data() {
     for empty in [linear(vec![]), linear(vec![series("a", &[])]), not_positive] {
         let svg = empty.svg();
         assert!(!svg.contains("NaN") && !svg.contains("inf"), "{svg}");
-        assert!(Drawing::of(&svg).texts().any(|text| text == "no data"));
+        assert!(Drawing::parse(&svg).texts().any(|text| text == "no data"));
     }
 }
 
@@ -304,7 +304,7 @@ fn texts_are_escaped() {
     let mut hostile_figure = linear(vec![series(hostile, &[(0.0, 1.0)])]);
     hostile_figure.title = hostile.to_owned();
     hostile_figure.x.label = hostile.to_owned();
-    let drawing = Drawing::of(&hostile_figure.svg());
+    let drawing = Drawing::parse(&hostile_figure.svg());
     assert_eq!(drawing.texts().filter(|text| *text == shown).count(), 3);
     assert_eq!(drawing.count("script", ""), 0);
 }
@@ -317,7 +317,7 @@ fn output_is_deterministic_and_images_have_twice_the_size() {
     let image = png(&svg).expect("valid image");
     assert_eq!(image, png(&svg).expect("valid image"));
     let pixels = Pixmap::decode_png(&image).expect("valid image");
-    let size = Drawing::of(&svg).size().map(|length| 2 * length as u32);
+    let size = Drawing::parse(&svg).size().map(|length| 2 * length as u32);
     assert_eq!([pixels.width(), pixels.height()], size);
     let is_blue = |p: &&PremultipliedColorU8| [p.red(), p.green(), p.blue()] == [0, 0x72, 0xb2];
     let blue = pixels.pixels().iter().filter(is_blue);
@@ -353,7 +353,7 @@ fn map_cells_have_the_colours_of_their_bands() {
         bounds: vec![10.0, 20.0],
         rows: vec![vec![0.0, 9.9, 10.0, 25.0], vec![20.0, f64::NAN, 15.0, 15.0]],
     };
-    let drawing = Drawing::of(&map.svg());
+    let drawing = Drawing::parse(&map.svg());
     let [low, middle, high] = ["less than 10", "10 to 20", "20 or more"].map(|l| drawing.key(l).0);
     let (across, up) = (drawing.across(Scale::Linear), drawing.up(Scale::Linear));
     for (colour, [left, right], [bottom, top]) in [
@@ -480,7 +480,7 @@ fn bars(groups: usize) -> Bars {
 
 #[test]
 fn bars_are_as_high_as_their_values_and_side_by_side() {
-    let drawing = Drawing::of(&bars(3).svg());
+    let drawing = Drawing::parse(&bars(3).svg());
     let ([left, _, right, bottom], up) = (drawing.plotting_area(), drawing.up(Scale::Linear));
     let third = (right - left) / 3.0;
     let mut edges = Vec::new();
@@ -518,7 +518,7 @@ fn bars_without_groups_or_series_are_drawn() {
         for bars in [bars(groups), none] {
             let svg = bars.svg();
             assert!(!svg.contains("NaN") && !svg.contains("inf"), "{svg}");
-            let page = Drawing::of(&svg).size();
+            let page = Drawing::parse(&svg).size();
             let boxes = read::text_boxes(&svg);
             for (i, one) in boxes.iter().enumerate() {
                 assert!(one.is_within(page), "{one:?}");
@@ -543,7 +543,7 @@ proptest! {
         let figure = Figure { title, note, x, y, lines, series };
         for svg in [figure.svg(), figure.narrow_svg()] {
             prop_assert!(!svg.contains("NaN") && !svg.contains("inf"), "{svg}");
-            let page = Drawing::of(&svg).size();
+            let page = Drawing::parse(&svg).size();
             let boxes = read::text_boxes(&svg);
             for (i, one) in boxes.iter().enumerate() {
                 prop_assert!(one.is_within(page), "{} leaves the page: {one:?}", one.text);
@@ -560,7 +560,7 @@ proptest! {
         y in any_axis(),
         series in proptest::collection::vec(any_series(), 1..5),
     ) {
-        let drawing = Drawing::of(&figure(x, y, series).svg());
+        let drawing = Drawing::parse(&figure(x, y, series).svg());
         let [left, top, right, bottom] = drawing.plotting_area();
         for (px, py) in drawing.data() {
             prop_assert!((left..=right).contains(&px) && (top..=bottom).contains(&py), "{px} {py}");

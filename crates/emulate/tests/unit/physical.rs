@@ -13,7 +13,7 @@ use diskarm_wire::report::Capacity16;
 use crate::bench::{Bench, transfer};
 
 /// Returns a drive with 40 tracks of eight physical 4-KiB sectors each; two sectors are spares.
-fn emulated() -> Spec {
+fn spec_512e() -> Spec {
     spec::parse(
         r#"
 name = "emulated"
@@ -44,9 +44,9 @@ full = "3 ms"
     .unwrap()
 }
 
-/// Returns the drive of [`emulated`] with logical sectors of 4 KiB.
-fn native() -> Spec {
-    let mut spec = emulated();
+/// Returns the drive of [`spec_512e`] with logical sectors of 4 KiB.
+fn spec_4kn() -> Spec {
+    let mut spec = spec_512e();
     let geometry = &mut spec.geometry;
     geometry.sector_bytes = 4096;
     geometry.physical_sector.0 = 1;
@@ -77,12 +77,12 @@ fn limits(bench: &mut Bench) -> BlockLimits {
 
 #[test]
 fn a_unit_reports_its_physical_blocks() {
-    let mut bench = Bench::new(&emulated());
+    let mut bench = Bench::new(&spec_512e());
     let reply = capacity(&mut bench);
     assert_eq!((reply.last, reply.block_bytes), (2_543, 512));
     assert_eq!(reply.physical_block_exponent, 3);
     assert_eq!(limits(&mut bench).granularity, 8);
-    let mut bench = Bench::new(&native());
+    let mut bench = Bench::new(&spec_4kn());
     let reply = capacity(&mut bench);
     assert_eq!((reply.last, reply.block_bytes), (317, 4096));
     assert_eq!(reply.physical_block_exponent, 0);
@@ -91,7 +91,7 @@ fn a_unit_reports_its_physical_blocks() {
 
 #[test]
 fn large_blocks_keep_their_data() {
-    let mut bench = Bench::new(&native());
+    let mut bench = Bench::new(&spec_4kn());
     let data: Vec<u8> = (0..2 * 4096).map(|byte| (byte / 31) as u8).collect();
     bench.data(&transfer(Op::Write, 316, 2), &data);
     assert_eq!(bench.data(&transfer(Op::Read, 316, 2), &[]), data);
@@ -100,7 +100,7 @@ fn large_blocks_keep_their_data() {
 
 #[test]
 fn a_physical_block_is_reassigned_as_a_whole() {
-    let mut bench = Bench::new(&emulated());
+    let mut bench = Bench::new(&spec_512e());
     let places = |bench: &Bench| {
         let layout = bench.unit.device().layout().unwrap();
         [15, 16, 20, 23, 24].map(|block| layout.pba(Lbn(block)))

@@ -73,7 +73,7 @@ const fn start_stop(start: bool) -> Command {
 }
 
 /// Returns commands that only report.
-fn reporting() -> Vec<Command> {
+fn reporting_commands() -> Vec<Command> {
     let keys = Command::PersistentReserveIn {
         action: ReserveIn::ReadKeys,
         length: 100,
@@ -100,7 +100,7 @@ fn reporting() -> Vec<Command> {
     ]
 }
 
-fn reading() -> Vec<Command> {
+fn reading_commands() -> Vec<Command> {
     let verify = Command::Verify {
         size: SIZE,
         blocks: BLOCKS,
@@ -117,7 +117,7 @@ fn reading() -> Vec<Command> {
     vec![transfer(Op::Read, 9, 1), verify, prefetch, seek]
 }
 
-fn writing() -> Vec<Command> {
+fn writing_commands() -> Vec<Command> {
     let sense = Command::ModeSense {
         size: SIZE,
         page: 8,
@@ -144,9 +144,9 @@ fn writing() -> Vec<Command> {
 /// Returns commands, and whether they are admitted with write exclusive and with exclusive access.
 fn commands() -> Vec<(Command, [bool; 2])> {
     let row = |passes| move |command| (command, passes);
-    let all = reporting().into_iter().map(row([true, true]));
-    let all = all.chain(reading().into_iter().map(row([true, false])));
-    all.chain(writing().into_iter().map(row([false, false])))
+    let all = reporting_commands().into_iter().map(row([true, true]));
+    let all = all.chain(reading_commands().into_iter().map(row([true, false])));
+    all.chain(writing_commands().into_iter().map(row([false, false])))
         .collect()
 }
 

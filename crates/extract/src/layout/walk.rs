@@ -302,7 +302,7 @@ impl<'a, L: BlockLocator> Walk<'a, L> {
     }
 
     /// Returns true if block `at` is at `position`. If checks are costly and therefore coarse, the
-    /// block a third of a track earlier must match too: tracks of two zones may end at similar angles.
+    /// block a third of a track earlier must be too: tracks of two zones may end at similar angles.
     fn is_in_line(&mut self, at: u64, position: u64) -> Result<bool, Error> {
         let third = self.sectors() / 3;
         let has_room = at >= self.block + third && position % self.sectors() >= third;

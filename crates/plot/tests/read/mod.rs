@@ -97,7 +97,7 @@ fn element(node: Node) -> Element {
 const GRID: &str = "#E0E0E0";
 
 impl Drawing {
-    pub fn of(svg: &str) -> Self {
+    pub fn parse(svg: &str) -> Self {
         let document = Document::parse(svg).expect("well-formed XML");
         let root = document.root_element();
         assert_eq!(root.tag_name().name(), "svg");

@@ -12,7 +12,9 @@ use diskarm_core::units::{Angle, Instant, Lbn, SectorCount, Span};
 use diskarm_core::workload::{Disk, Workload};
 use diskarm_scan::{BackgroundSettings, ExternalScheduler, Model, Prediction};
 
-use crate::bench::{CLOSED, Observations, atlas, new, nothing, policy, scan, without_write_cache};
+use crate::bench::{
+    CLOSED, Observations, atlas, empty_gathered, new, policy, scan, without_write_cache,
+};
 use crate::predicted::record_predictions;
 
 /// A drive behind a connection.
@@ -141,7 +143,7 @@ impl Load for AfterHits {
 
 /// Returns the predictions for 4,000 foreground requests and the concurrent scan, except for the
 /// first thousand commands.
-fn predicted(
+fn run_with_predictions(
     workload: &str,
     (max_command_delay, busy_period): (Span, Option<u64>),
     per_block: Span,
@@ -159,7 +161,7 @@ fn predicted(
         per_block,
         answers: VecDeque::new(),
     };
-    let gathered = nothing(spec.geometry.sectors);
+    let gathered = empty_gathered(spec.geometry.sectors);
     let (on_prediction, predictions) = record_predictions();
     let external =
         ExternalScheduler::new(remote_drive, model, &policy("sptf-sw(n=40%)"), 1).learning_lag();
@@ -201,7 +203,8 @@ fn the_transfer_time_of_data_is_learnt() {
     let small = "closed(clients=10) uniform size=4KiB reads=66.7%";
     for workload in [CLOSED, small] {
         for per_block in [0.0, 0.5, 5.0] {
-            let predictions = predicted(workload, (Span::ZERO, None), Span::from_us(per_block));
+            let predictions =
+                run_with_predictions(workload, (Span::ZERO, None), Span::from_us(per_block));
             let (right, late) = count_right_and_late(&predictions);
             let total = predictions.len();
             assert!(
@@ -217,7 +220,8 @@ fn the_transfer_time_of_data_is_learnt() {
 /// barely reach is not attempted.
 #[test]
 fn delayed_commands_lose_no_revolutions() {
-    let predictions = predicted(CLOSED, (Span::from_us(100.0), None), Span::from_us(0.5));
+    let predictions =
+        run_with_predictions(CLOSED, (Span::from_us(100.0), None), Span::from_us(0.5));
     let (_, late) = count_right_and_late(&predictions);
     let total = predictions.len();
     assert!(total > 3_000 && late * 1_000 <= total, "{late} of {total}");
@@ -228,7 +232,7 @@ fn delayed_commands_lose_no_revolutions() {
 /// are lost whenever the host becomes busy.
 #[test]
 fn a_busy_host_is_allowed_for() {
-    let predictions = predicted(CLOSED, (Span::from_us(100.0), Some(100)), Span::ZERO);
+    let predictions = run_with_predictions(CLOSED, (Span::from_us(100.0), Some(100)), Span::ZERO);
     let (_, late) = count_right_and_late(&predictions);
     let total = predictions.len();
     assert!(total > 3_000 && late * 100 <= total, "{late} of {total}");
@@ -238,7 +242,7 @@ fn a_busy_host_is_allowed_for() {
 /// relied on until answers are on time again.
 #[test]
 fn confidence_returns_when_the_host_is_idle_again() {
-    let predictions = predicted(CLOSED, (Span::from_ms(6.0), Some(500)), Span::ZERO);
+    let predictions = run_with_predictions(CLOSED, (Span::from_ms(6.0), Some(500)), Span::ZERO);
     let periods = predictions.chunks_exact(500);
     assert!(periods.len() >= 6, "{}", periods.len());
     for (period, commands) in periods.enumerate() {

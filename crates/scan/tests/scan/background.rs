@@ -17,12 +17,12 @@ use diskarm_scan::{BackgroundSettings, ExternalScheduler, Model};
 use proptest::prelude::*;
 
 use crate::bench::{
-    CLOSED, atlas, drive_of, new, nothing, policy, queueing, scan, scattered, serve, small,
-    without_write_cache,
+    CLOSED, atlas, drive_of, empty_gathered, new, policy, scan, serve, small, with_seek_scatter,
+    with_two_commands, without_write_cache,
 };
 
 /// Returns settings without conservatism, for an exact model.
-fn exact() -> BackgroundSettings {
+fn exact_settings() -> BackgroundSettings {
     BackgroundSettings {
         conservatism: Span::ZERO,
         ..BackgroundSettings::default()
@@ -39,7 +39,7 @@ fn with_and_without(
     let model = || Model::with_origin(spec, Angle::ZERO).expect("valid layout");
     let mut plain = ExternalScheduler::new(new(spec), model(), &policy, depth);
     let plain = serve(&mut plain, CLOSED, 1, 2_000, None);
-    let gathered = nothing(spec.geometry.sectors);
+    let gathered = empty_gathered(spec.geometry.sectors);
     let external = ExternalScheduler::new(new(spec), model(), &policy, depth);
     let mut external = external.with_background(scan(spec, settings, &gathered));
     let with_scan = serve(&mut external, CLOSED, 1, 2_000, None);
@@ -65,9 +65,9 @@ fn nothing_is_read_in_front_of_a_lone_absorbed_write() {
     let model = || Model::with_origin(&spec, Angle::ZERO).expect("valid layout");
     let mut plain = ExternalScheduler::new(new(&spec), model(), &policy("fcfs"), 1);
     let plain = serve(&mut plain, alone, 1, 1_000, None);
-    let gathered = nothing(spec.geometry.sectors);
+    let gathered = empty_gathered(spec.geometry.sectors);
     let external = ExternalScheduler::new(new(&spec), model(), &policy("fcfs"), 1);
-    let mut external = external.with_background(scan(&spec, exact(), &gathered));
+    let mut external = external.with_background(scan(&spec, exact_settings(), &gathered));
     let with_scan = serve(&mut external, alone, 1, 1_000, None);
     assert!(gathered.lock().expect("nobody panicked").read.count().0 > 10_000);
     let is_absorbed = |one: &&Completion| one.outcome == Outcome::Absorbed;
@@ -85,7 +85,7 @@ fn reads_in_gaps_delay_no_request() {
     for one_per_track in [true, false] {
         let settings = BackgroundSettings {
             one_per_track,
-            ..exact()
+            ..exact_settings()
         };
         for spec in [without_write_cache(atlas()), drive_of("hp-97560")] {
             let [plain, with_scan] = with_and_without(&spec, 1, settings);
@@ -101,20 +101,24 @@ fn reads_in_gaps_delay_no_request() {
     }
     // With two requests in the drive, the next request is chosen earlier, which may change the
     // choice.
-    with_and_without(&queueing(without_write_cache(atlas())), 2, exact());
+    with_and_without(
+        &with_two_commands(without_write_cache(atlas())),
+        2,
+        exact_settings(),
+    );
 }
 
 /// Writes that complete early are judged by the end of their media access: nothing is served later.
 #[test]
 fn a_write_cache_hides_no_delay() {
-    let gathered = nothing(atlas().geometry.sectors);
+    let gathered = empty_gathered(atlas().geometry.sectors);
     let policy = policy("sptf-sw(n=40%)");
     let plain = new(&atlas());
     let order = policy.policy(&plain);
     let plain = serve(&mut Host::new(plain, order), CLOSED, 1, 5_000, None);
     let model = Model::with_origin(&atlas(), Angle::ZERO).expect("valid layout");
     let external = ExternalScheduler::new(new(&atlas()), model, &policy, 1);
-    let mut external = external.with_background(scan(&atlas(), exact(), &gathered));
+    let mut external = external.with_background(scan(&atlas(), exact_settings(), &gathered));
     let with_scan = serve(&mut external, CLOSED, 1, 5_000, None);
     let background = external.background().expect("has a background");
     assert_eq!(background.stats().delayed, 0, "{:?}", background.stats());
@@ -136,7 +140,7 @@ fn a_pause_of_the_drive_does_not_count_as_a_delay() {
         }),
         ..FaultPlan::default()
     };
-    let gathered = nothing(spec.geometry.sectors);
+    let gathered = empty_gathered(spec.geometry.sectors);
     let model = Model::with_origin(&spec, Angle::ZERO).expect("valid layout");
     let faulty = Faults::new(new(&spec), &plan, revolution);
     let external = ExternalScheduler::new(faulty, model, &policy("sptf"), 1);
@@ -192,13 +196,13 @@ impl Device for SwappingDrive {
 /// with which to compare it, whatever delayed it.
 #[test]
 fn an_unpredicted_request_does_not_count_as_delayed() {
-    let spec = queueing(without_write_cache(atlas()));
+    let spec = with_two_commands(without_write_cache(atlas()));
     let layout = Layout::new(&spec.geometry).expect("valid layout");
     let mut merged = 0;
     for position in 1..40 {
         let at = layout.track_first(Lbn(position * 400_000)) + SectorCount(20);
         // Only blocks in front of the read on its track are wanted.
-        let gathered = nothing(spec.geometry.sectors);
+        let gathered = empty_gathered(spec.geometry.sectors);
         {
             let read = &mut gathered.lock().expect("nobody panicked").read;
             read.insert(Lbn(0), SectorCount(at.0 - 8));
@@ -211,7 +215,7 @@ fn an_unpredicted_request_does_not_count_as_delayed() {
             due: None,
         };
         let external = ExternalScheduler::new(swapping, model, &policy("sptf"), 2);
-        let mut external = external.with_background(scan(&spec, exact(), &gathered));
+        let mut external = external.with_background(scan(&spec, exact_settings(), &gathered));
         for (id, at) in [(0, at), (1, Lbn(17_000_000 - at.0))] {
             let read = Request::new(id, Op::Read, at, SectorCount(8));
             let result = external.submit(Instant::START, read);
@@ -236,7 +240,7 @@ fn an_unpredicted_request_does_not_count_as_delayed() {
 fn conservatism_follows_the_slowdown() {
     let model_spec = without_write_cache(atlas());
     for scatter in [0.3, 6.0].map(|ms| Span::from_us(1000.0 * ms)) {
-        let spec = scattered(model_spec.clone(), scatter);
+        let spec = with_seek_scatter(model_spec.clone(), scatter);
         let (unlimited, conservatism, read) = run_with_feedback(&spec, &model_spec, 40_000);
         // A large part of what is read without a limit, unless most predictions are wrong.
         assert!(
@@ -263,7 +267,7 @@ fn a_published_model_slows_down_by_what_is_allowed() {
 #[test]
 fn conservatism_that_leaves_no_gap_falls() {
     let sectors = |max_slowdown| {
-        let gathered = nothing(atlas().geometry.sectors);
+        let gathered = empty_gathered(atlas().geometry.sectors);
         let settings = BackgroundSettings {
             conservatism: Span::from_ms(6.0),
             max_slowdown,
@@ -292,11 +296,11 @@ fn conservatism_that_leaves_no_gap_falls() {
 /// that are then read.
 fn run_with_feedback(spec: &Spec, model_spec: &Spec, requests: usize) -> (f64, Span, f64) {
     let slowdown = |max_slowdown| {
-        let gathered = nothing(spec.geometry.sectors);
+        let gathered = empty_gathered(spec.geometry.sectors);
         let model = Model::new(model_spec).expect("valid layout");
         let settings = BackgroundSettings {
             max_slowdown,
-            ..exact()
+            ..exact_settings()
         };
         let external = ExternalScheduler::new(new(spec), model, &policy("sptf-sw(n=40%)"), 1);
         let mut external = external.with_background(scan(model_spec, settings, &gathered));
@@ -325,8 +329,8 @@ fn random_errors(share: f64) -> Option<RandomErrors> {
 /// Scans in several runs until all blocks are read or known to be unreadable. Each run continues
 /// from the deliveries of the previous ones, and may end anywhere.
 fn interrupted_scans(plan: &FaultPlan, ends: &[usize], settings: BackgroundSettings, depth: usize) {
-    let spec = queueing(small());
-    let gathered = nothing(spec.geometry.sectors);
+    let spec = with_two_commands(small());
+    let gathered = empty_gathered(spec.geometry.sectors);
     let revolution = Span::from_ns(spec.mechanics.period_ns as i64);
     let workload = "closed(clients=4, think=40ms) uniform size=1KiB reads=70%";
     let mut runs = ends.iter().copied().chain([100_000]).zip(1..);
@@ -388,7 +392,7 @@ proptest! {
         let settings = BackgroundSettings {
             idle: uses_idle_time.then_some(Span::from_s(0.02)),
             one_per_track,
-            ..exact()
+            ..exact_settings()
         };
         interrupted_scans(&plan, &ends, settings, 1 + usize::from(has_two));
     }
@@ -398,7 +402,7 @@ proptest! {
 #[test]
 fn idle_time_is_used() {
     let spec = small();
-    let gathered = nothing(spec.geometry.sectors);
+    let gathered = empty_gathered(spec.geometry.sectors);
     let settings = BackgroundSettings {
         idle: Some(Span::from_s(0.1)),
         ..BackgroundSettings::default()
@@ -435,7 +439,7 @@ fn reads_in_the_firmware_delay_no_command() {
         spec.queue.depth = 16;
         spec.queue.policy = policy("sptf-sw(n=40%)");
         let plain = serve(&mut new(&spec), CLOSED, 1, 2_000, None);
-        let gathered = nothing(spec.geometry.sectors);
+        let gathered = empty_gathered(spec.geometry.sectors);
         let shared = Arc::clone(&gathered);
         let mut tasks = Tasks::new(Arc::new(Layout::new(&spec.geometry).expect("valid layout")));
         tasks.add(BlockSet::all(spec.geometry.sectors), Priority::Normal);

@@ -39,14 +39,14 @@ pub fn without_write_cache(mut spec: Spec) -> Spec {
 
 /// Returns a drive that accepts two commands and begins the second when the media access of the
 /// first ends.
-pub fn queueing(mut spec: Spec) -> Spec {
+pub fn with_two_commands(mut spec: Spec) -> Spec {
     spec.queue.depth = 2;
     spec.queue.preseek = PreSeek::MediaDone;
     spec
 }
 
 /// Returns a drive whose seek times scatter by this much.
-pub fn scattered(mut spec: Spec, by: Span) -> Spec {
+pub fn with_seek_scatter(mut spec: Spec, by: Span) -> Spec {
     spec.mechanics.seek_scatter = Some(SeekCurve::Table(vec![(1, by)]));
     spec
 }
@@ -141,7 +141,7 @@ impl Gathered {
 
 pub type SharedGathered = Arc<Mutex<Gathered>>;
 
-pub fn nothing(sectors: SectorCount) -> SharedGathered {
+pub fn empty_gathered(sectors: SectorCount) -> SharedGathered {
     Arc::new(Mutex::new(Gathered {
         read: BlockSet::none(sectors),
         unreadable: BlockSet::none(sectors),

@@ -10,8 +10,8 @@ use diskarm_core::wrap::{FaultPlan, Faults, Recalibration};
 use diskarm_scan::{BackgroundSettings, ExternalScheduler, Model};
 
 use crate::bench::{
-    CLOSED, atlas, drive_of, new, nothing, policy, queueing, scan, scattered, serve, small,
-    without_write_cache,
+    CLOSED, atlas, drive_of, empty_gathered, new, policy, scan, serve, small, with_seek_scatter,
+    with_two_commands, without_write_cache,
 };
 
 /// If the model is exact, completions are identical, even with a scan that wants nothing.
@@ -42,7 +42,7 @@ fn the_foreground_matches_the_plain_scheduler() {
                 serve(&mut external, workload, 1, 600, None),
                 "{name}"
             );
-            let gathered = nothing(spec.geometry.sectors);
+            let gathered = empty_gathered(spec.geometry.sectors);
             let mut done = gathered.lock().expect("nobody panicked");
             done.read
                 .insert(diskarm_core::units::Lbn(0), spec.geometry.sectors);
@@ -70,7 +70,7 @@ fn a_drive_that_matches_its_model_is_predicted() {
         drive_of("hp-c2247"),
         drive_of("hp-97560"),
     ] {
-        for (spec, depth) in [(spec.clone(), 1), (queueing(spec), 2)] {
+        for (spec, depth) in [(spec.clone(), 1), (with_two_commands(spec), 2)] {
             let drive = || Drive::new(&spec, Angle::from_fraction(2, 7)).expect("valid layout");
             let model = Model::new(&spec).expect("valid layout");
             let mut external = ExternalScheduler::new(drive(), model, &policy("sptf"), depth);
@@ -93,7 +93,7 @@ fn a_drive_that_matches_its_model_is_predicted() {
 /// sent.
 #[test]
 fn the_firmware_never_chooses() {
-    let mut spec = queueing(atlas());
+    let mut spec = with_two_commands(atlas());
     spec.queue.policy = policy("sptf");
     let model = Model::new(&spec).expect("valid layout");
     let mut external = ExternalScheduler::new(new(&spec), model, &policy("sptf"), 2);
@@ -177,7 +177,7 @@ fn a_wrong_model_is_not_relied_on() {
     };
     let right = by_block_number(&spec, 1.0);
     assert!(right < 10, "{right}");
-    let scattered = by_block_number(&scattered(spec.clone(), Span::from_us(150.0)), 1.0);
+    let scattered = by_block_number(&with_seek_scatter(spec.clone(), Span::from_us(150.0)), 1.0);
     assert!(scattered < 10, "{scattered}");
     for period in [0.5, 0.93, 1.3] {
         let wrong = by_block_number(&spec, period);
@@ -244,7 +244,7 @@ impl Device for ReorderingDevice {
 fn a_device_that_answers_out_of_order_loses_nothing() {
     let spec = small();
     let model = Model::new(&spec).expect("valid layout");
-    let gathered = nothing(spec.geometry.sectors);
+    let gathered = empty_gathered(spec.geometry.sectors);
     let settings = BackgroundSettings {
         idle: Some(Span::from_s(0.01)),
         ..BackgroundSettings::default()

@@ -9,7 +9,8 @@ use diskarm_core::wrap::{AffectedOps, BadBlocks, FaultPlan, Faults, Outage};
 use diskarm_scan::{BackgroundSettings, ExternalScheduler, Model, OnPrediction, Prediction};
 
 use crate::bench::{
-    CLOSED, atlas, new, nothing, policy, queueing, scan, serve, small, without_write_cache,
+    CLOSED, atlas, empty_gathered, new, policy, scan, serve, small, with_two_commands,
+    without_write_cache,
 };
 
 /// Returns a function that records predictions, and the recorded predictions.
@@ -37,9 +38,9 @@ fn serves(one: &Prediction, done: &Completion) -> bool {
 #[test]
 fn commands_of_an_exact_model_end_as_predicted() {
     let atlas = without_write_cache(atlas());
-    for (spec, depth) in [(atlas.clone(), 1), (queueing(atlas), 2)] {
+    for (spec, depth) in [(atlas.clone(), 1), (with_two_commands(atlas), 2)] {
         let model = Model::with_origin(&spec, Angle::ZERO).expect("valid layout");
-        let gathered = nothing(spec.geometry.sectors);
+        let gathered = empty_gathered(spec.geometry.sectors);
         let settings = BackgroundSettings {
             conservatism: Span::ZERO,
             ..BackgroundSettings::default()
@@ -76,7 +77,7 @@ fn commands_of_an_exact_model_end_as_predicted() {
 /// predicted.
 #[test]
 fn unreliable_predictions_are_marked() {
-    let spec: Spec = queueing(small());
+    let spec: Spec = with_two_commands(small());
     let revolution = Span::from_ns(spec.mechanics.period_ns as i64);
     let plan = FaultPlan {
         medium_errors: vec![BadBlocks {
@@ -94,7 +95,7 @@ fn unreliable_predictions_are_marked() {
     let workload = "closed(clients=4, think=40ms) uniform size=1KiB reads=70%";
     for depth in [1, 2] {
         let model = Model::new(&spec).expect("valid layout");
-        let gathered = nothing(spec.geometry.sectors);
+        let gathered = empty_gathered(spec.geometry.sectors);
         let (on_prediction, predictions) = record_predictions();
         let faulty = Faults::new(new(&spec), &plan, revolution);
         let external = ExternalScheduler::new(faulty, model, &policy("sptf"), depth);

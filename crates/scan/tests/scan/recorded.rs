@@ -16,7 +16,7 @@ use diskarm_scan::{
 use crate::bench::{Observations, drive_of, new, policy, small};
 
 /// Returns requests of up to 16 blocks, of which several sometimes wait.
-fn recorded(spec: &Spec, count: u64) -> Vec<(Instant, Request)> {
+fn random_requests(spec: &Spec, count: u64) -> Vec<(Instant, Request)> {
     let mut random = SplitMix64::new(7);
     let mut at = Instant::START;
     let requests = (0..count).map(|id| {
@@ -104,7 +104,7 @@ fn foreground(all: &[Completion]) -> ForegroundReport {
 #[test]
 fn a_recorded_foreground_matches_the_plain_scheduler() {
     for spec in [small(), drive_of("hp-c2247")] {
-        let requests = recorded(&spec, 400);
+        let requests = random_requests(&spec, 400);
         let all = Requests::Recorded(&requests);
         for order in ["fcfs", "clook", "sstf(by=map)"] {
             let plain = foreground(&plain(&spec, order, &requests));
@@ -120,7 +120,7 @@ fn a_recorded_foreground_matches_the_plain_scheduler() {
 #[test]
 fn a_scan_in_idle_time_ends_with_the_last_recorded_request() {
     let spec = small();
-    let requests = recorded(&spec, 30);
+    let requests = random_requests(&spec, 30);
     let idle = Some(Span::ZERO);
     let all = Requests::Recorded(&requests);
     let report = scan_with_idle_time(idle, &spec, "fcfs", SchedulerLocation::Outside(1), all);
@@ -141,7 +141,7 @@ fn a_scan_in_idle_time_ends_with_the_last_recorded_request() {
 #[test]
 fn a_scan_ends_with_the_last_recorded_request() {
     let spec = small();
-    let requests = recorded(&spec, 3_000);
+    let requests = random_requests(&spec, 3_000);
     for location in [SchedulerLocation::Outside(1), SchedulerLocation::InFirmware] {
         let run = |count: usize| {
             let some = Requests::Recorded(&requests[..count]);
