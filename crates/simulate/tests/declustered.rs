@@ -221,7 +221,7 @@ fn wrong_failures_are_refused_in_one_line() {
         ),
         (
             "layout=chained, disks=8, failed=0@",
-            "declustered.failed: found \"0@\", expected a time from 0 s to 10000 h behind \"@\", \
+            "declustered.failed: found \"0@\", expected a time from 0 s to 10000 h after \"@\", \
              such as \"0@60s\"",
         ),
         (
