@@ -406,7 +406,7 @@ def test_results_do_not_replace_what_is_read(tmp_path: Path) -> None:
         before = file.read_text()
         (folder / "runs.jsonl").hardlink_to(file)
         for executor in [None, ThreadPoolExecutor(1)]:
-            with pytest.raises(diskarm.Error, match=f"another file than {field} ") as refused:
+            with pytest.raises(diskarm.Error, match=f"a different file from {field} ") as refused:
                 diskarm.Study(study).run(folder, executor=executor)
             assert refused.value.field == "folder"
         assert file.read_text() == before

@@ -16,7 +16,7 @@ use diskarm_core::geometry::Layout;
 use diskarm_core::request::{Op, Request};
 use diskarm_core::spec;
 use diskarm_core::units::{Angle, Lbn, SectorCount, Span};
-use diskarm_fit::validate::{Measured, Validation, Variant};
+use diskarm_fit::validate::{MeasuredRequest, Validation, Variant};
 use rand_core::{Rng, SeedableRng};
 use rand_distr::{Distribution, Exp1, StandardNormal};
 use rand_pcg::Pcg64Mcg;
@@ -45,7 +45,7 @@ fn trace() -> String {
     spec.mechanics.period_ns = 60e9 / ROTATION_RPM;
     let layout = Arc::new(Layout::new(&spec.geometry).expect("a consistent layout"));
     let rows = Workload::new(layout.sectors()).take(ROWS as usize);
-    let unanswered = rows.map(|step| Measured {
+    let unanswered = rows.map(|step| MeasuredRequest {
         step,
         response: Span::ZERO,
     });
@@ -57,7 +57,7 @@ fn trace() -> String {
     let responses = replayed.expect("requests within the disk").responses;
 
     let mut text = "op,lbn,sectors,response_us,think_us\n".to_owned();
-    for (Measured { step, .. }, response) in model.rows().iter().zip(responses) {
+    for (MeasuredRequest { step, .. }, response) in model.rows().iter().zip(responses) {
         let ReplayStep { request, think } = step;
         let op = if request.op.is_read() { "R" } else { "W" };
         let (start, sectors) = (request.start.0, request.sectors.0);

@@ -187,7 +187,7 @@ fn draw_errors(drive: &Model, judged: &Predictions) -> String {
         ms(all.model.median_abs_error),
         ms(all.model.p95_abs_error),
     );
-    let rows = &judged.locked.rows()[judged.range.clone()];
+    let rows = &judged.followed.rows()[judged.range.clone()];
     // Time since the start of the trace.
     let since = |at: Instant| Instant::START + (at - FIRST);
     let sector = drive.disk().sector;
@@ -197,5 +197,5 @@ fn draw_errors(drive: &Model, judged: &Predictions) -> String {
         size: Bytes(row.predicted.request.sectors.0 * sector.0),
     });
     let errors: Vec<plot::Outcome> = errors.collect();
-    plot::errors(&title, &subtitle, &errors, judged.locked.period())
+    plot::errors(&title, &subtitle, &errors, judged.followed.period())
 }

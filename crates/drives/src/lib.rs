@@ -1,8 +1,8 @@
 //! The catalogue of drives, one TOML file each in `data/`, and [`text`], which writes such files.
 //!
-//! `diskarm_core::spec` reads specifications. A new drive is one file and one line of
-//! [`CATALOGUE`]. A drive whose name ends in `-calibrated` is the one without that suffix,
-//! fitted to the first half of a measured trace; `cargo xtask calibrate` writes them.
+//! `diskarm_core::spec` reads specifications. A new drive needs one file and one line in
+//! [`CATALOGUE`]. A drive whose name ends in `-calibrated` is the one without that suffix, fitted
+//! to the first half of a measured trace; `cargo xtask calibrate` writes these.
 
 #![warn(missing_docs)]
 
@@ -58,27 +58,27 @@ pub static CATALOGUE: &[Entry] = &[
     entry!("wd-blue-wd10jpvx"),
 ];
 
-/// Returns the drive of this name, in upper or lower case: makers write `HP-C2247`.
+/// Returns the drive with this name, in upper or lower case: makers write `HP-C2247`.
 pub fn find(name: &str) -> Option<&'static Entry> {
     let mut all = CATALOGUE.iter();
     all.find(|entry| entry.name.eq_ignore_ascii_case(name))
 }
 
-/// Returns up to three drives that a mistyped or shortened name may mean, the most likely first.
+/// Returns up to three drives that a mistyped or shortened name may refer to, most likely first.
 ///
 /// Similar names share pairs of letters in any order: `c2247` and `cheetah seagate` find their
 /// drives.
 pub fn nearest(name: &str) -> Vec<&'static str> {
     let wanted = letter_pairs(name);
-    let mut alike: Vec<(f64, &'static str)> = CATALOGUE
+    let mut similar: Vec<(f64, &'static str)> = CATALOGUE
         .iter()
-        .map(|entry| (likeness(&wanted, &letter_pairs(entry.name)), entry.name))
-        .filter(|(likeness, _)| *likeness > 0.25)
+        .map(|entry| (similarity(&wanted, &letter_pairs(entry.name)), entry.name))
+        .filter(|(similarity, _)| *similarity > 0.25)
         .collect();
     // A stable sort: equally similar names stay in alphabetical order.
-    alike.sort_by(|(a, _), (b, _)| b.total_cmp(a));
-    alike.truncate(3);
-    alike.into_iter().map(|(_, name)| name).collect()
+    similar.sort_by(|(a, _), (b, _)| b.total_cmp(a));
+    similar.truncate(3);
+    similar.into_iter().map(|(_, name)| name).collect()
 }
 
 /// Returns the pairs of neighbouring letters or digits, in lower case.
@@ -91,12 +91,12 @@ fn letter_pairs(name: &str) -> Vec<(char, char)> {
 }
 
 /// Returns the share of common pairs: 1 for equal names, 0 for names without any.
-fn likeness(wanted: &[(char, char)], known: &[(char, char)]) -> f64 {
-    let mut left = known.to_vec();
+fn similarity(wanted: &[(char, char)], known: &[(char, char)]) -> f64 {
+    let mut unmatched = known.to_vec();
     let mut common = 0;
     for pair in wanted {
-        if let Some(at) = left.iter().position(|other| other == pair) {
-            left.swap_remove(at);
+        if let Some(at) = unmatched.iter().position(|other| other == pair) {
+            unmatched.swap_remove(at);
             common += 1;
         }
     }

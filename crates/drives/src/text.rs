@@ -1,5 +1,5 @@
-//! Specifications as text: sets values in a text and keeps the rest as written (comments, order,
-//! spaces), or writes a whole one ([`specification`]), also from a data sheet ([`Datasheet`]).
+//! Specifications as text: sets values and keeps everything else as written (comments, order,
+//! spaces), or writes complete texts ([`specification`]), also from a data sheet ([`Datasheet`]).
 //!
 //! Values are not checked here: `diskarm_core::spec::parse` reads the result and reports errors.
 
@@ -23,12 +23,12 @@ use toml_edit::{DocumentMut, Item, Table, TableLike, TomlError};
 pub struct Edit {
     /// The keys of `diskarm_core::spec` joined by dots, such as `overheads.read_completion`.
     pub key: Cow<'static, str>,
-    /// Value that the key is set to.
+    /// The value to which the key is set.
     pub value: Value,
 }
 
 impl fmt::Display for Edit {
-    /// Formats it as a line of TOML with a dotted key.
+    /// Formats the edit as a line of TOML with a dotted key.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let value = write::to_toml(&self.key, &self.value, false);
         write!(f, "{} = {value}", self.key)
@@ -36,10 +36,10 @@ impl fmt::Display for Edit {
 }
 
 impl Edit {
-    /// Parses `key=value` from a command line; a value that is not TOML, such as `8.5 ms`, is text.
+    /// Parses `key=value` from a command line; a value that is not TOML is text, such as `8.5 ms`.
     ///
     /// # Errors
-    /// Without a key or a value; reported for `field`.
+    /// If there is no key or no value; reported for `field`.
     pub fn parse(text: &str, field: &str) -> Result<Self, InputError> {
         let (key, value) = text.split_once('=').unwrap_or_default();
         let (key, value) = (key.trim(), value.trim());
@@ -60,7 +60,7 @@ impl Edit {
     /// Sets `key` to `value`.
     ///
     /// # Panics
-    /// If `value` is of another kind, a zone, or a seek curve given by a formula.
+    /// If `value` has another kind than the key, or is a zone or a seek curve given by a formula.
     pub fn of(key: &'static Key, value: spec::Value) -> Self {
         Self {
             key: key.path.into(),
@@ -73,28 +73,27 @@ impl Edit {
     }
 }
 
-/// The kinds of new values.
+/// A new value of a key.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
-    /// The key is a seek curve, replaced by these pairs of distance in cylinders and time.
+    /// Replaces a seek curve by these pairs of distance in cylinders and time.
     SeekTable(Vec<(u32, Span)>),
-    /// One line or several. In a string of several lines, or if a single line is too long, a line
-    /// of 100 columns or more is broken at spaces.
+    /// Text of one or several lines. In a multi-line string, or if a single line is too long, lines
+    /// of 100 columns or more are broken at spaces.
     Text(String),
-    /// Any TOML value as text; text that is not a TOML value panics.
+    /// Any TOML value as text. Panics if it is not a TOML value.
     Toml(String),
 }
 
 /// Returns the text `base` with each value set, in the given order.
 ///
-/// A comment above or after a value stays; a key that is absent comes last in its table, and a
-/// table that is absent comes last among its neighbours. All lines end as the first one does;
-/// the last line is terminated too.
+/// Comments above or after values are kept; a new key is added at the end of its table, and a new
+/// table at the end of its parent. All lines end like the first one, including the last line.
 ///
 /// # Errors
-/// If `base` is not TOML, or has a value where an edit needs a table, or vice versa.
+/// If `base` is not TOML, or has a value where an edit needs a table or vice versa.
 pub fn rewrite(base: &str, edits: &[Edit]) -> Result<String, InputError> {
-    let mut document: DocumentMut = base.parse().map_err(|error| not_toml(base, &error))?;
+    let mut document: DocumentMut = base.parse().map_err(|error| syntax_error(base, &error))?;
     for edit in edits {
         apply(document.as_table_mut(), edit)?;
     }
@@ -107,12 +106,12 @@ pub fn rewrite(base: &str, edits: &[Edit]) -> Result<String, InputError> {
     Ok(unix)
 }
 
-/// Returns the comments above the values of a specification, each as one line, by their keys.
+/// Returns the comments above the values of a specification, each on one line, by their keys.
 ///
 /// # Errors
 /// If `text` is not TOML.
 pub fn remarks(text: &str) -> Result<BTreeMap<&'static str, String>, InputError> {
-    let document: DocumentMut = text.parse().map_err(|error| not_toml(text, &error))?;
+    let document: DocumentMut = text.parse().map_err(|error| syntax_error(text, &error))?;
     let remark = |key: &&'static Key| {
         let (tables, name) = key.path.rsplit_once('.').unwrap_or(("", key.path));
         let mut table: &dyn TableLike = document.as_table();
@@ -128,21 +127,21 @@ pub fn remarks(text: &str) -> Result<BTreeMap<&'static str, String>, InputError>
     Ok(Key::all().iter().filter_map(remark).collect())
 }
 
-fn not_toml(base: &str, error: &TomlError) -> InputError {
+fn syntax_error(base: &str, error: &TomlError) -> InputError {
     let offset = error.span().map_or(0, |span| span.start);
     let message = error.message().replace('\n', " ");
     InputError::message(format!("not TOML: {message}")).at_line(line_of(base, offset))
 }
 
 fn apply(root: &mut Table, edit: &Edit) -> Result<(), InputError> {
-    let whole: &str = &edit.key;
+    let full_key: &str = &edit.key;
     let misplaced = || {
         let found = "a table for a value or a value for a table";
-        InputError::shown(whole, found, "a key that can be set")
+        InputError::shown(full_key, found, "a key that can be set")
     };
     let (path, key) = match &edit.value {
-        Value::SeekTable(_) => (whole, "cylinders_ms"),
-        _ => whole.rsplit_once('.').unwrap_or(("", whole)),
+        Value::SeekTable(_) => (full_key, "cylinders_ms"),
+        _ => full_key.rsplit_once('.').unwrap_or(("", full_key)),
     };
     let table = table_at(root, path).ok_or_else(misplaced)?;
     if let Value::SeekTable(_) = edit.value {
@@ -155,11 +154,11 @@ fn apply(root: &mut Table, edit: &Edit) -> Result<(), InputError> {
     set(table, key, &edit.value).ok_or_else(misplaced)
 }
 
-/// Returns the table at a dotted path, created if absent; `None` if a value is in the way.
+/// Returns the table at a dotted path, created if absent; `None` if there is a value on the path.
 fn table_at<'t>(root: &'t mut Table, path: &str) -> Option<&'t mut dyn TableLike> {
     let mut table: &mut dyn TableLike = root;
     for step in path.split('.').filter(|step| !step.is_empty()) {
-        // Implicit: it gets a heading only if a value is added to it.
+        // An implicit table gets a heading only if a value is added to it.
         let empty = || {
             let mut empty = Table::new();
             empty.set_implicit(true);
@@ -171,7 +170,7 @@ fn table_at<'t>(root: &'t mut Table, path: &str) -> Option<&'t mut dyn TableLike
     Some(table)
 }
 
-/// Sets a value, with the spaces and comments of the old one; `None` if a table is in its place.
+/// Sets a value and keeps the spaces and comments of the old one; `None` if it is a table.
 fn set(table: &mut dyn TableLike, key: &str, value: &Value) -> Option<()> {
     let Some(item) = table.get_mut(key) else {
         table.insert(key, Item::Value(write::value(key, value, false)));
@@ -179,9 +178,9 @@ fn set(table: &mut dyn TableLike, key: &str, value: &Value) -> Option<()> {
     };
     let old = item.as_value_mut()?;
     let text = old.to_string();
-    let was = text.trim_start();
-    let several_lines = was.starts_with("\"\"\"") || was.starts_with("'''");
-    let mut new = write::value(key, value, several_lines);
+    let old_text = text.trim_start();
+    let is_multi_line = old_text.starts_with("\"\"\"") || old_text.starts_with("'''");
+    let mut new = write::value(key, value, is_multi_line);
     *new.decor_mut() = old.decor().clone();
     *old = new;
     Some(())

@@ -7,12 +7,12 @@
 //! the trace does not determine stay as given, and the [`Calibration`] lists them. [`edits()`]
 //! expresses the result as edits of the given specification's text.
 //!
-//! There are two kinds of traces ([`Clock`]). If the times between requests were measured too, the
-//! completions give the platter's angle throughout, and every response shows whether the arm came
-//! before or after its sector. If they are nominal, the angle of each request is unknown: its wait
-//! is uniform over a revolution, and overheads and seek times show only at the edges of that range.
+//! There are two kinds of traces ([`Clock`]). If the times between requests were also measured, the
+//! completions give the platter's angle throughout, and every response shows whether the arm
+//! arrived before or after its sector. If they are nominal, the angle of each request is unknown:
+//! waits are uniform over a revolution, and overheads and seek times show only at the edges.
 //!
-//! Nothing is random and everything runs on one thread: the same trace gives the same numbers.
+//! Nothing is random, and everything runs on one thread: equal traces give equal results.
 //!
 //! [`Predictor`]: diskarm_core::predict::Predictor
 
@@ -32,11 +32,11 @@ use diskarm_core::stats::{SortedSpans, demerit};
 use diskarm_core::units::{Angle, Span};
 use diskarm_drives::text::Edit;
 
-use crate::validate::{Locked, LockedFigures, Measured, Validation, Variant};
+use crate::validate::{FollowedTrace, MeasuredRequest, PredictionFigures, Validation, Variant};
 use candidate::{Candidate, Direction};
 pub use candidate::{Coordinate, edits};
 use certainty::Certainty;
-pub use certainty::{Covariance, Fitted, Pair, Quantity};
+pub use certainty::{CorrelatedPair, Covariance, FittedNumber, Quantity};
 use likelihood::Trace;
 pub use objective::Class;
 use objective::Objective;
@@ -48,23 +48,23 @@ pub struct Calibration {
     pub spec: Spec,
     pub layout: Arc<Layout>,
     pub clock: Clock,
-    /// Behaviours that replace the given ones, as lines of a specification.
+    /// Behaviours that differ from the given ones, as lines of a specification.
     pub behaviours: Vec<String>,
     /// Numbers that the trace determines.
-    pub fitted: Vec<Fitted>,
+    pub fitted: Vec<FittedNumber>,
     pub covariance: Covariance,
-    /// Undetermined numbers: keys stay as given, seek times follow their neighbours.
-    pub left: Vec<Quantity>,
-    /// Share of the requests that the fitted drive explains: their responses are more likely under
-    /// its predictions, with the scatter of its errors, than as outliers.
+    /// Undetermined numbers: keys keep their given values, seek times follow their neighbours.
+    pub undetermined: Vec<Quantity>,
+    /// The share of the requests that the fitted drive explains: their responses are more likely
+    /// under its predictions, with the scatter of its errors, than as outliers.
     pub explained_fraction: f64,
     pub unexplained_requests: u64,
-    /// The classes with at least ten unexplained requests that are at least a tenth of the class;
-    /// the largest number first.
+    /// The classes with at least ten unexplained requests that make up at least a tenth of the
+    /// class; the largest number first.
     pub unexplained: Vec<Class>,
     /// The comparison with the given drive on held-back rows; `None` if the trace is too short.
-    pub held: Option<Held>,
-    /// The number of times the trace was followed.
+    pub holdout: Option<Holdout>,
+    /// The number of evaluations of the likelihood of the trace.
     pub evaluations: u64,
 }
 
@@ -72,21 +72,21 @@ pub struct Calibration {
 pub enum Clock {
     /// The times between requests were measured: the platter's angle can be followed.
     Unbroken {
-        /// Mean resultant length of the angles of media completions about the predicted ones,
-        /// from 0 to 1.
+        /// The mean resultant length of the angles of media completions relative to the predicted
+        /// ones, from 0 to 1.
         concentration: f64,
         /// The angle under the heads when the first request was issued, in the fitted layout.
         phase: Angle,
-        /// The number of times the angle was lost and found again.
+        /// The number of times that the angle was lost and found again.
         breaks: u64,
     },
-    /// These times were not measured, or the layout is another drive's: no angle is known.
+    /// The times between requests were not measured, or the layout is another drive's.
     Nominal { concentration: f64 },
 }
 
 /// The reason that a drive cannot be fitted to a trace.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Unfit {
+pub enum FitError {
     /// The trace has fewer rows than the specification has numbers to fit.
     TooShort { rows: usize, numbers: usize },
     /// Whatever its numbers, the drive explains so few requests that the trace is another drive's.
@@ -108,35 +108,37 @@ const MIN_EXPLAINED: f64 = 0.5;
 pub fn calibrate(
     given: &Spec,
     layout: &Arc<Layout>,
-    rows: &[Measured],
+    rows: &[MeasuredRequest],
     mut progress: impl FnMut(Progress),
-) -> Result<Calibration, Unfit> {
+) -> Result<Calibration, FitError> {
     let first = Candidate::new(given, Arc::clone(layout));
     let numbers = first.coordinates().len();
     if rows.len() < numbers {
         let rows = rows.len();
-        return Err(Unfit::TooShort { rows, numbers });
+        return Err(FitError::TooShort { rows, numbers });
     }
     let (continuity, concentration, _) = clock(given, layout, rows);
-    let (held, found, mut evaluations) = search_part(&first, rows, continuity, &mut progress);
+    let (holdout, found, mut evaluations) = search_part(&first, rows, continuity, &mut progress);
     let trace = Trace::new(rows.to_vec(), layout);
     let mut search = Search::new(Objective::new(&trace, given, continuity), found);
     search.learn_noise();
-    if held.is_none_or(|held| held.kept == Kept::All) {
+    if holdout.is_none_or(|holdout| holdout.kept == KeptPart::All) {
         let done = STAGES.len() as u64 + 1;
         let stages = done + 1;
         progress(Progress { done, stages });
         finish(&mut search);
     }
-    let keeps_nothing = held.is_some_and(|held| held.kept == Kept::Nothing);
+    let keeps_nothing = holdout.is_some_and(|holdout| holdout.kept == KeptPart::Nothing);
     let certainty = if keeps_nothing {
         Certainty::as_given(&search.candidate)
     } else {
-        certainty::weigh(&mut search)
+        certainty::assess(&mut search)
     };
     let mut spec = search.candidate.build();
     if !keeps_nothing {
-        search.objective.set_chance(&mut spec, &search.candidate);
+        search
+            .objective
+            .add_randomness(&mut spec, &search.candidate);
     }
     evaluations += search.objective.evaluations.get();
     let layout = Arc::clone(&search.candidate.layout);
@@ -158,7 +160,7 @@ pub fn calibrate(
     let classes = search.objective.classes(&search.candidate);
     let explained_fraction = objective::explained_fraction(&classes);
     if explained_fraction < MIN_EXPLAINED {
-        return Err(Unfit::OtherDrive { explained_fraction });
+        return Err(FitError::OtherDrive { explained_fraction });
     }
     Ok(Calibration {
         behaviours: changed_behaviours(given, &spec),
@@ -167,31 +169,31 @@ pub fn calibrate(
         clock,
         fitted: certainty.fitted,
         covariance: certainty.covariance,
-        left: certainty.left,
+        undetermined: certainty.undetermined,
         explained_fraction,
         unexplained_requests: classes.iter().map(Class::unexplained).sum(),
         unexplained: objective::standing_out(classes),
-        held,
+        holdout,
         evaluations,
     })
 }
 
 /// Searches with a part of the rows, and keeps what the held-back rows confirm. Returns the
-/// comparison on those rows, the candidate, and how often the objective was evaluated.
+/// comparison on those rows, the candidate, and the number of evaluations of the objective.
 fn search_part(
     first: &Candidate,
-    rows: &[Measured],
+    rows: &[MeasuredRequest],
     continuity: Continuity,
     progress: &mut impl FnMut(Progress),
-) -> (Option<Held>, Candidate, u64) {
-    let (training, held) = split(rows, first.coordinates().len());
+) -> (Option<Holdout>, Candidate, u64) {
+    let (training, held_back) = split(rows, first.coordinates().len());
     let training = Trace::new(training.to_vec(), &first.layout);
     let search = run(&training, first, continuity, progress);
     let evaluations = search.objective.evaluations.get();
-    match held {
+    match held_back {
         Some(rows) => {
-            let (held, kept) = compare(first, search.candidate, rows, continuity);
-            (Some(held), kept, evaluations)
+            let (holdout, kept) = compare(first, search.candidate, rows, continuity);
+            (Some(holdout), kept, evaluations)
         }
         None => (None, search.candidate, evaluations),
     }
@@ -210,21 +212,21 @@ fn changed_behaviours(given: &Spec, fitted: &Spec) -> Vec<String> {
 }
 
 /// Returns the clock of the trace, the concentration of its angles, and the number of its breaks.
-fn clock(given: &Spec, layout: &Arc<Layout>, rows: &[Measured]) -> (Continuity, f64, u64) {
-    let locked = Locked::follow(given, Arc::clone(layout), rows, Continuity::Unbroken);
-    let judged = locked.ok().and_then(|locked| {
-        let figures = LockedFigures::of(&locked, 0..rows.len())?;
+fn clock(given: &Spec, layout: &Arc<Layout>, rows: &[MeasuredRequest]) -> (Continuity, f64, u64) {
+    let locked = FollowedTrace::follow(given, Arc::clone(layout), rows, Continuity::Unbroken);
+    let followed = locked.ok().and_then(|locked| {
+        let figures = PredictionFigures::of(&locked, 0..rows.len())?;
         Some((locked, figures))
     });
-    let Some((locked, figures)) = judged else {
+    let Some((locked, figures)) = followed else {
         return (Continuity::Unknown, 0.0, 0);
     };
     let concentration = figures.phase_concentration_ratio.unwrap_or(0.0);
-    if figures.clock_is_unbroken() != Some(true) {
+    if figures.is_clock_unbroken() != Some(true) {
         return (Continuity::Unknown, concentration, 0);
     }
     let pairs = locked.rows().windows(2);
-    let lost = pairs.filter(|two| two[0].locked && !two[1].locked);
+    let lost = pairs.filter(|pair| pair[0].is_locked && !pair[1].is_locked);
     (Continuity::Unbroken, concentration, lost.count() as u64)
 }
 
@@ -255,7 +257,7 @@ const STAGES: [fn(&mut Search<'_>); 8] = [
     |search| search.choose(),
 ];
 
-/// The last stage, once for the rows of the search and once for all rows.
+/// The last stage, which is run for the rows of the search and then for all rows.
 fn finish(search: &mut Search<'_>) {
     search.sweep(&search.candidate.directions(), 0.5, 1, 6);
     search.sweep(&search.candidate.directions(), 0.3, 1, 6);
@@ -281,16 +283,16 @@ fn run<'t>(
     let stages = STAGES.len() as u64 + 2;
     progress(Progress { done: 0, stages });
     let mut evaluations = 0;
-    let begun = given.starts().into_iter().map(|start| {
+    let searches = given.starts().into_iter().map(|start| {
         let objective = Objective::new(trace, &given.spec, continuity);
         let mut search = Search::new(objective, start);
         FIRST.iter().for_each(|stage| stage(&mut search));
         evaluations += search.objective.evaluations.get();
         search
     });
-    // Among equals the first wins, which started from the given specification.
-    let best = begun.reduce(|best, next| if next.score > best.score { next } else { best });
-    let mut search = best.expect("a start");
+    // Among equals, the first one wins: it started from the given specification.
+    let best = searches.reduce(|best, next| if next.score > best.score { next } else { best });
+    let mut search = best.expect("a search has a starting point");
     search.objective.evaluations.set(evaluations);
     for (done, stage) in (1..).zip(STAGES) {
         progress(Progress { done, stages });
@@ -303,56 +305,54 @@ fn run<'t>(
 fn only_parameters(candidate: &Candidate) -> Vec<Direction> {
     let is_key = |(at, _): &(Coordinate, f64)| matches!(at, Coordinate::Parameter(_));
     let all = candidate.directions().into_iter();
-    all.filter(|along| along.iter().all(is_key)).collect()
+    all.filter(|steps| steps.iter().all(is_key)).collect()
 }
 
 /// A comparison of the fitted and the given drive on the held-back last fifth of a trace.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Held {
+pub struct Holdout {
     pub rows: usize,
-    /// The demerit of a replay by the given drive.
     pub given_demerit: Span,
-    /// The demerit of a replay by the fitted drive.
     pub fitted_demerit: Span,
-    /// Logarithm of the ratio of the likelihoods of these rows under the fitted and the given
-    /// drive, each with the scatter that it leaves.
+    /// The logarithm of the ratio of the likelihoods of these rows under the fitted and the given
+    /// drive, each with its own scatter.
     pub ln_gain: f64,
-    pub kept: Kept,
+    pub kept: KeptPart,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kept {
-    /// All of it: the held-back rows are more likely under it than under the given drive.
+pub enum KeptPart {
+    /// The whole fit: the held-back rows are more likely under it than under the given drive.
     All,
-    /// All but the seek times, which stay as given: with them it made these rows less likely.
+    /// All but the seek times, which stay as given: they made the held-back rows less likely.
     Keys,
-    /// Only the seek times: the rest made these rows less likely.
+    /// Only the seek times: the other changes made the held-back rows less likely.
     Seeks,
     Nothing,
 }
 
-/// The last rows are held back: one in this many of all.
+/// The last rows are held back, one in this many.
 const PARTS: usize = 5;
 
-/// With fewer rows per fitted number than this a fit is poor, and no rows are held back.
-pub const ROWS_A_NUMBER: usize = 10;
+/// With fewer rows per fitted number, a fit is poor and no rows are held back.
+pub const ROWS_PER_NUMBER: usize = 10;
 
-/// The rows to fit to, and those to hold back: the last, so that drift counts.
-fn split(rows: &[Measured], numbers: usize) -> (&[Measured], Option<&[Measured]>) {
-    if rows.len() < numbers * ROWS_A_NUMBER {
+/// Returns the rows to fit to, and the ones to hold back: the last ones, to include drift.
+fn split<T>(rows: &[T], numbers: usize) -> (&[T], Option<&[T]>) {
+    if rows.len() < numbers * ROWS_PER_NUMBER {
         return (rows, None);
     }
-    let (first, held) = rows.split_at(rows.len() - rows.len() / PARTS);
-    (first, Some(held))
+    let (first, last) = rows.split_at(rows.len() - rows.len() / PARTS);
+    (first, Some(last))
 }
 
 /// Compares the `found` candidate with the given one on `rows`, and returns the part to keep.
 fn compare(
     given: &Candidate,
     found: Candidate,
-    rows: &[Measured],
+    rows: &[MeasuredRequest],
     continuity: Continuity,
-) -> (Held, Candidate) {
+) -> (Holdout, Candidate) {
     let trace = Trace::new(rows.to_vec(), &given.layout);
     let score = |candidate: &Candidate| {
         let mut objective = Objective::new(&trace, &given.spec, continuity);
@@ -360,15 +360,15 @@ fn compare(
         objective.ln_likelihood(candidate)
     };
     let (as_given, as_found) = (score(given), score(&found));
-    let held = Held {
+    let holdout = Holdout {
         rows: rows.len(),
         given_demerit: replay_demerit(given, rows),
         fitted_demerit: replay_demerit(&found, rows),
         ln_gain: as_found - as_given,
-        kept: Kept::All,
+        kept: KeptPart::All,
     };
     if as_found > as_given {
-        return (held, found);
+        return (holdout, found);
     }
     let keys = Candidate {
         read_seek: given.read_seek.clone(),
@@ -381,13 +381,13 @@ fn compare(
         ..found
     };
     let options = [
-        (Kept::Nothing, as_given, given.clone()),
-        (Kept::Keys, score(&keys), keys),
-        (Kept::Seeks, score(&seeks), seeks),
+        (KeptPart::Nothing, as_given, given.clone()),
+        (KeptPart::Keys, score(&keys), keys),
+        (KeptPart::Seeks, score(&seeks), seeks),
     ];
     let best = options.into_iter().max_by(|a, b| a.1.total_cmp(&b.1));
     let (kept, _, candidate) = best.expect("three options");
-    (Held { kept, ..held }, candidate)
+    (Holdout { kept, ..holdout }, candidate)
 }
 
 /// The initial state of the replays that compare a fit with the given drive.
@@ -396,13 +396,13 @@ const FROM_ZERO: Variant = Variant::From {
     seed: 0,
 };
 
-fn replay_demerit(candidate: &Candidate, rows: &[Measured]) -> Span {
+fn replay_demerit(candidate: &Candidate, rows: &[MeasuredRequest]) -> Span {
     let spec = candidate.build();
     let validation = Validation::new(&spec, Arc::clone(&candidate.layout), rows.to_vec());
     let replayed = validation.replay(FROM_ZERO);
-    let replayed = replayed.expect("a drive that has served these requests");
+    let replayed = replayed.expect("the drive has these blocks");
     let responses: SortedSpans = replayed.responses.into_iter().collect();
-    demerit(&validation.measured(), &responses).expect("as many responses as rows")
+    demerit(&validation.measured(), &responses).expect("one response per row")
 }
 
 #[cfg(test)]
@@ -413,16 +413,16 @@ mod tests {
     use diskarm_core::spec;
     use diskarm_core::units::{Lbn, SectorCount};
 
-    fn row(request: Request, think: Span) -> Measured {
-        Measured {
+    fn row(request: Request, think: Span) -> MeasuredRequest {
+        MeasuredRequest {
             step: ReplayStep { request, think },
             response: Span::ZERO,
         }
     }
 
-    /// The rows are of the given drive: what makes them less likely is dropped from a fit.
+    /// The rows come from the given drive: parts of a fit that make them less likely are dropped.
     #[test]
-    fn what_makes_the_held_back_rows_less_likely_is_not_kept() {
+    fn parts_that_make_the_held_back_rows_less_likely_are_dropped() {
         let text = diskarm_drives::find("hp-c2247").expect("a drive").text;
         let spec = spec::parse(text, "hp-c2247").expect("a specification");
         let layout = Arc::new(Layout::new(&spec.geometry).expect("a layout"));
@@ -436,7 +436,7 @@ mod tests {
                 Span::from_ms(13.7),
             )
         };
-        let mut rows: Vec<Measured> = (0..400).map(row).collect();
+        let mut rows: Vec<MeasuredRequest> = (0..400).map(row).collect();
         let replay = Validation::new(&spec, Arc::clone(&layout), rows.clone());
         let replayed = replay.replay(FROM_ZERO).expect("requests within the disk");
         for (row, response) in rows.iter_mut().zip(replayed.responses) {
@@ -454,26 +454,26 @@ mod tests {
             ..keys.clone()
         };
         for (found, kept) in [
-            (&keys, Kept::Seeks),
-            (&seeks, Kept::Keys),
-            (&both, Kept::Nothing),
+            (&keys, KeptPart::Seeks),
+            (&seeks, KeptPart::Keys),
+            (&both, KeptPart::Nothing),
         ] {
-            let (held, candidate) = compare(&given, found.clone(), &rows, Continuity::Unbroken);
-            assert_eq!(held.kept, kept);
-            assert!(held.ln_gain < 0.0 && held.fitted_demerit > held.given_demerit);
-            assert_eq!(candidate.build(), spec, "all that was wrong is dropped");
+            let (holdout, candidate) = compare(&given, found.clone(), &rows, Continuity::Unbroken);
+            assert_eq!(holdout.kept, kept);
+            assert!(holdout.ln_gain < 0.0 && holdout.fitted_demerit > holdout.given_demerit);
+            assert_eq!(candidate.build(), spec, "all wrong parts are dropped");
         }
-        let (held, candidate) = compare(&both, given.clone(), &rows, Continuity::Unbroken);
-        assert_eq!(held.kept, Kept::All);
+        let (holdout, candidate) = compare(&both, given.clone(), &rows, Continuity::Unbroken);
+        assert_eq!(holdout.kept, KeptPart::All);
         assert_eq!(candidate.build(), spec);
     }
 
     #[test]
-    fn the_last_fifth_is_held_back_of_traces_that_are_long_enough() {
+    fn the_last_fifth_of_a_long_trace_is_held_back() {
         let request = Request::new(0, Op::Read, Lbn(0), SectorCount(1));
         let rows = vec![row(request, Span::ZERO); 103];
-        let (first, held) = split(&rows, 10);
-        assert_eq!((first.len(), held.map(<[_]>::len)), (83, Some(20)));
+        let (first, last) = split(&rows, 10);
+        assert_eq!((first.len(), last.map(<[_]>::len)), (83, Some(20)));
         assert_eq!(split(&rows, 11), (&rows[..], None));
     }
 }

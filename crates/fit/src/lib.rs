@@ -1,5 +1,4 @@
-//! Measured response times: how close a model comes to them, and the specification that explains
-//! them best.
+//! Comparison of a model with measured response times, and fits of its specification to them.
 
 pub mod calibrate;
 pub mod validate;

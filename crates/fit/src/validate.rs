@@ -13,28 +13,28 @@
 //! platter's phase at each request remains unknown: most measured pauses are nominal or come from a
 //! broken clock, and each small error of the model in a completion shifts the phase of the next
 //! request. Therefore there is a second set of replays, in which every pause is lengthened by a
-//! random part of a revolution: the demerit between two of these is the distance between two
-//! measurements of the same drive with random phases.
+//! random part of a revolution: the demerit between two of these is that between two measurements
+//! of the same drive with random phases.
 //!
 //! # Order of work
-//! A [`Validation`] lists its replays ([`Validation::variants`]); each is a separate unit of
-//! work ([`Validation::replay`]), which a caller may give to any thread, and [`Figures::of`]
-//! combines them.
+//! A [`Validation`] lists its replays ([`Validation::variants`]). Each is a separate unit of work
+//! ([`Validation::replay`]), which callers may run on any thread. [`Figures::of`] combines them.
 //!
 //! # Request by request
 //! If a trace's clock is unbroken, a model can follow what the drive did so far and predict what
-//! it will do next: [`Locked`] follows a trace in this way, and [`LockedFigures`] judges the
-//! predictions.
+//! it will do next: [`FollowedTrace`] follows a trace in this way, and [`PredictionFigures`]
+//! evaluates the predictions.
 
 mod locked;
 mod replay;
 
 pub use locked::{
-    Accuracy, FIRST, Followed, Judged, Locked, LockedFigures, Served, UNBROKEN_RATIO, follow,
+    Accuracy, FIRST, FollowedRequest, FollowedTrace, Judgement, PredictedService,
+    PredictionFigures, UNBROKEN_RATIO, follow,
 };
 pub use replay::{
-    ANGLES, Distances, Measured, NEAR, PHASE_SEEDS, Relation, Replayed, Residual, Residuals, Sizes,
-    Validation, Variant,
+    ANGLES, Distances, MeasuredRequest, NEAR, PHASE_SEEDS, Relation, ReplayResult, Residual,
+    Residuals, Sizes, Validation, Variant,
 };
 
 use diskarm_core::request::Op;
@@ -55,27 +55,27 @@ pub struct Figures {
 pub struct Comparison {
     pub count: u64,
     pub measured_mean: Span,
-    /// Mean response of the model, over all initial angles.
+    /// The mean response of the model, over all initial angles.
     pub simulated_mean: Span,
-    /// Mean over the initial angles of the demerit against the measurement.
+    /// The mean demerit against the measurement, over all initial angles.
     pub demerit: Span,
-    /// Its standard deviation over the initial angles.
+    /// The standard deviation of the demerit, over all initial angles.
     pub demerit_sd: Span,
-    /// Mean demerit between two of the model's own replays at different initial angles.
+    /// The mean demerit between replays by the model at different initial angles.
     pub floor: Span,
-    /// Mean demerit between two of the model's own replays in which the platter's phase at each
-    /// request is random (see the module's documentation).
+    /// The mean demerit between replays by the model in which the platter's phase at each request
+    /// is random (see the module's documentation).
     pub floor_phase: Span,
 }
 
 impl Comparison {
-    /// The demerit in percent of the measured mean; `None` if that is zero.
+    /// Returns the demerit as a percentage of the measured mean; `None` if that is zero.
     pub fn demerit_percent(&self) -> Option<f64> {
         let mean = self.measured_mean.as_ns();
         (mean > 0).then(|| 100.0 * self.demerit.as_ns() as f64 / mean as f64)
     }
 
-    /// `None` if there are no requests.
+    /// Compares the responses; `None` if there are none.
     fn of(measured: &SortedSpans, angles: &[SortedSpans], phases: &[SortedSpans]) -> Option<Self> {
         let distances = moments(angles.iter().filter_map(|model| demerit(measured, model)));
         let simulated = angles.iter().flat_map(|model| model.as_slice()).copied();
@@ -85,24 +85,25 @@ impl Comparison {
             simulated_mean: mean(simulated)?,
             demerit: distances.mean()?,
             demerit_sd: distances.std()?,
-            floor: between(angles)?,
-            floor_phase: between(phases)?,
+            floor: mean_demerit(angles)?,
+            floor_phase: mean_demerit(phases)?,
         })
     }
 }
 
 impl Figures {
-    /// Combines the replays of [`Validation::variants`], in that order. Panics if one is missing.
-    pub fn of(validation: &Validation<'_>, replays: &[Replayed]) -> Self {
+    /// Combines the replays of [`Validation::variants`], in that order; panics on any others.
+    pub fn of(validation: &Validation<'_>, replays: &[ReplayResult]) -> Self {
         let rows = validation.rows();
         assert_eq!(replays.len(), ANGLES as usize + PHASE_SEEDS.len());
         assert!(replays.iter().all(|r| r.responses.len() == rows.len()));
-        let compare = |keep: fn(&Measured) -> bool| {
-            let measured = rows.iter().filter(|row| keep(row)).map(|row| row.response);
+        let compare = |is_included: fn(&MeasuredRequest) -> bool| {
+            let measured = rows.iter().filter(|row| is_included(row));
+            let measured = measured.map(|row| row.response);
             let sorted = replays.iter().map(|replay| {
                 let pairs = rows.iter().zip(&replay.responses);
-                let kept = pairs.filter(|(row, _)| keep(row));
-                kept.map(|(_, &response)| response).collect()
+                let included = pairs.filter(|(row, _)| is_included(row));
+                included.map(|(_, &response)| response).collect()
             });
             let sorted: Vec<SortedSpans> = sorted.collect();
             let (angles, phases) = sorted.split_at(ANGLES as usize);
@@ -117,7 +118,7 @@ impl Figures {
     }
 }
 
-fn between(samples: &[SortedSpans]) -> Option<Span> {
+fn mean_demerit(samples: &[SortedSpans]) -> Option<Span> {
     let numbered = samples.iter().enumerate();
     let pairs = numbered.flat_map(|(i, a)| samples[..i].iter().map(move |b| (a, b)));
     mean(pairs.filter_map(|(a, b)| demerit(a, b)))

@@ -10,8 +10,8 @@ use diskarm_core::request::{Op, Request};
 use diskarm_core::spec::{self, DeliveredBlocks, ReadAhead, SeekCurve, Spec};
 use diskarm_core::testing::SplitMix64;
 use diskarm_core::units::{Angle, Cylinder, Lbn, SectorCount, Span};
-use diskarm_fit::calibrate::{Calibration, Clock, Fitted, Quantity, calibrate};
-use diskarm_fit::validate::{Measured, Validation, Variant};
+use diskarm_fit::calibrate::{Calibration, Clock, FittedNumber, Quantity, calibrate};
+use diskarm_fit::validate::{MeasuredRequest, Validation, Variant};
 
 /// The largest error of a completion's time stamp.
 const STAMPED_WITHIN_MS: f64 = 0.02;
@@ -72,17 +72,17 @@ impl Experiment {
     }
 
     /// Measurements of a drive of `spec`.
-    fn measured(&self, spec: &Spec) -> Vec<Measured> {
+    fn measured(&self, spec: &Spec) -> Vec<MeasuredRequest> {
         let layout = layout(spec);
         let steps = self.steps(layout.sectors()).into_iter();
-        let unanswered = steps.map(|step| Measured {
+        let unanswered = steps.map(|step| MeasuredRequest {
             step,
             response: Span::ZERO,
         });
         let model = Validation::new(spec, layout, unanswered.collect());
         let responses = model.replay(self.variant).expect("blocks of the drive");
         let mut generator = Generator(SplitMix64::new(11));
-        let stamped = |(row, response): (&Measured, Span)| {
+        let stamped = |(row, response): (&MeasuredRequest, Span)| {
             let off = (2.0 * generator.fraction() - 1.0) * STAMPED_WITHIN_MS;
             let late = Span::from_ms(off);
             let mut row = *row;
@@ -337,8 +337,8 @@ fn what_no_read_shows_is_left_and_the_same_trace_gives_the_same_drive() {
         "bus.read_sector",
         "bus.read_restart",
     ] {
-        assert!(found.left.contains(&Quantity::Key(key)), "{key}");
-        let fitted = |number: &Fitted| number.quantity == Quantity::Key(key);
+        assert!(found.undetermined.contains(&Quantity::Key(key)), "{key}");
+        let fitted = |number: &FittedNumber| number.quantity == Quantity::Key(key);
         assert!(!found.fitted.iter().any(fitted), "{key}");
     }
     let (is, was) = (&found.spec.overheads, &given.overheads);
@@ -354,7 +354,10 @@ fn what_no_read_shows_is_left_and_the_same_trace_gives_the_same_drive() {
     assert_eq!(found.spec, again.spec);
     assert_eq!(found.clock, again.clock);
     assert_eq!(found.behaviours, again.behaviours);
-    assert_eq!((found.fitted, found.left), (again.fitted, again.left));
+    assert_eq!(
+        (found.fitted, found.undetermined),
+        (again.fitted, again.undetermined)
+    );
     assert_eq!(found.evaluations, again.evaluations);
     assert_eq!(found.explained_fraction, again.explained_fraction);
 }

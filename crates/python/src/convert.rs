@@ -11,7 +11,7 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{IntoPyDict, PyDict, PyList, PyType};
 use serde_json::Value;
 
-/// Numbers keep every bit; null becomes None.
+/// Converts JSON to Python objects. Numbers keep every bit; null becomes None.
 pub fn python<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'py, PyAny>> {
     match value {
         Value::Null => Ok(py.None().into_bound(py)),
@@ -71,7 +71,7 @@ pub fn failed(py: Python<'_>, error: &StudyError) -> PyErr {
     match error {
         StudyError::File(error) => wrong_study(py, error),
         StudyError::Io { source, .. } => match source.raw_os_error() {
-            // As Python reports errors of files: an OSError with its number.
+            // Like Python's own file errors: an OSError with its number.
             Some(number) => PyOSError::new_err((number, error.to_string())),
             None => PyOSError::new_err(error.to_string()),
         },
@@ -95,9 +95,9 @@ pub fn failed(py: Python<'_>, error: &StudyError) -> PyErr {
 
 /// Suggests the known name that the user may have meant.
 #[pyfunction]
-pub fn nearest(written: &str, known: Vec<String>) -> Option<String> {
+pub fn nearest(name: &str, known: Vec<String>) -> Option<String> {
     let known: Vec<&str> = known.iter().map(String::as_str).collect();
-    text::nearest(written, &known).map(str::to_owned)
+    text::nearest(name, &known).map(str::to_owned)
 }
 
 fn raise(
@@ -137,16 +137,16 @@ fn in_arguments(message: &str) -> String {
     message.replace("`from`", "`from_`")
 }
 
-/// Formats a number with its confidence interval, to the digits that the interval leaves certain;
-/// without an interval, to four digits.
+/// Formats a number with its confidence interval, to the digits that are certain; without an
+/// interval, to four digits.
 #[pyfunction]
 #[pyo3(signature = (mean, half_width=None))]
 pub fn rounded(mean: f64, half_width: Option<f64>) -> String {
     diskarm_plot::rounded(mean, half_width)
 }
 
-/// Draws cumulative distributions of response times as SVG. Each curve has a label and the
-/// quantiles 0, 0.001 and so on in milliseconds.
+/// Draws cumulative distributions of response times as SVG. Each curve has a label and its
+/// quantiles 0, 0.001 and so on, in milliseconds.
 #[pyfunction]
 pub fn distributions(title: &str, note: &str, curves: Vec<(String, Vec<f64>)>) -> String {
     let series = curves.into_iter().map(|(label, quantiles_ms)| {

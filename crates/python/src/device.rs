@@ -15,8 +15,8 @@ use crate::drive::Drive;
 use crate::policy::GivenPolicy;
 use crate::requests::microseconds;
 
-/// A drive, or devices in front of one, with a host queue, in virtual time: a loop of your own
-/// submits requests and advances it. It reads no clock and waits for nothing.
+/// A drive, or devices in front of one, with a host queue, in virtual time: your own loop submits
+/// requests and advances it. It does not read clocks and never waits.
 ///
 ///     >>> device = Device("hp-c2247", policy="sptf")
 ///     >>> numbers = [device.submit(0, "R", lbn, 16) for lbn in (1_000_000, 2_000, 1_000_016)]
@@ -27,7 +27,7 @@ use crate::requests::microseconds;
 ///     2 R 26.2 ms
 ///     1 R 44.4 ms
 ///
-/// Times are microseconds since its start, rounded to nanoseconds, and never decrease. The
+/// Times are in microseconds since its start, rounded to nanoseconds, and never decrease. The
 /// policy orders the host's queue, FCFS by default; `seed` determines all random choices.
 #[pyclass(module = "diskarm")]
 pub struct Device {
@@ -38,7 +38,7 @@ pub struct Device {
     now: Instant,
     next_id: u64,
     outstanding: usize,
-    /// Completions that have not been returned by `advance`, such as those during a submission.
+    /// Completions not yet returned by `advance`, such as those during a submission.
     ready: VecDeque<Ended>,
 }
 
@@ -79,7 +79,7 @@ impl Device {
 
     /// Submits a request at now_us and returns its number, counted from 0. `op` is "R" for a read,
     /// "W" for a write, or "F" for a flush, which has neither lbn nor sectors. With
-    /// force_unit_access it uses the media, not the buffer.
+    /// force_unit_access, the request accesses the media, not the buffer.
     #[pyo3(signature = (now_us, op, lbn=0, sectors=0, *, force_unit_access=false))]
     fn submit(
         &mut self,
@@ -108,7 +108,7 @@ impl Device {
         }
         let refused = |refused| refusal(py, &request, refused);
         self.device().check(&request).map_err(refused)?;
-        // Whatever happens by an instant comes first.
+        // Events up to an instant precede a submission at it.
         self.advance_to(py, now)?;
         self.device().submit(now, request).map_err(refused)?;
         self.next_id += 1;
@@ -116,8 +116,8 @@ impl Device {
         Ok(request.id)
     }
 
-    /// Returns the time of the next event, in microseconds, which may be now; None if nothing
-    /// happens without further requests.
+    /// Returns the time of the next event, in microseconds, which may be now; None if nothing will
+    /// happen without further requests.
     fn next_event(&mut self) -> Option<f64> {
         let at = match self.ready.front() {
             Some(_) => Some(self.now),
@@ -126,8 +126,8 @@ impl Device {
         at.map(|at| microseconds(at.as_ns() as i64))
     }
 
-    /// Advances it to now_us; returns the requests completed by then and not returned before, in
-    /// the order of their completion.
+    /// Advances the device to now_us; returns the requests completed by then and not yet returned,
+    /// in order of completion.
     fn advance(&mut self, py: Python<'_>, now_us: f64) -> PyResult<Vec<Completion>> {
         let now = self.instant(py, now_us)?;
         self.advance_to(py, now)?;
@@ -136,13 +136,13 @@ impl Device {
         Ok(ready.map(|ended| Completion::new(&ended)).collect())
     }
 
-    /// The time to which it has been advanced, in microseconds.
+    /// The time to which the device has been advanced, in microseconds.
     #[getter]
     fn now_us(&self) -> f64 {
         microseconds(self.now.as_ns() as i64)
     }
 
-    /// The number of requests submitted and not yet returned by advance.
+    /// The number of requests submitted but not yet returned by advance.
     #[getter]
     fn outstanding(&self) -> usize {
         self.outstanding
@@ -174,7 +174,7 @@ impl Device {
 impl Device {
     /// Converts a time to an instant, which must not precede the last one.
     fn instant(&self, py: Python<'_>, now_us: f64) -> PyResult<Instant> {
-        // Beyond it a double has no thousandths of a microsecond.
+        // Beyond this, a double cannot represent nanoseconds.
         const MAX_US: f64 = 4e12;
         if (0.0..=MAX_US).contains(&now_us) {
             let now = Instant::from_ns((now_us * 1e3).round() as u64);
@@ -191,8 +191,8 @@ impl Device {
         &mut **device.unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Advances the device and keeps its completions. After an exception in a Python policy, the
-    /// queue order is meaningless, and every call raises the same exception.
+    /// Advances the device and stores its completions. After an exception in a Python policy, the
+    /// order of the queue is meaningless, and every call raises the same exception.
     fn advance_to(&mut self, py: Python<'_>, now: Instant) -> PyResult<()> {
         while let Some(ended) = self.device().advance(now) {
             self.ready.push_back(ended);
@@ -202,7 +202,7 @@ impl Device {
     }
 }
 
-/// Converts a number, which must fit 64 bits.
+/// Converts a number to 64 bits. Fails if it does not fit.
 fn whole(py: Python<'_>, field: &str, number: i128) -> PyResult<u64> {
     let expected = "a whole number from 0 to 2**64 - 1";
     u64::try_from(number).map_err(|_| wrong(py, field, &number.to_string(), expected))
@@ -214,7 +214,7 @@ fn refusal(py: Python<'_>, request: &Request, refused: SubmitError) -> PyErr {
         SubmitError::Empty => ("sectors", "at least 1".to_owned()),
         SubmitError::TooLarge => ("sectors", format!("at most {}", Request::MAX_SECTORS.0)),
         SubmitError::BeyondEnd { sectors } => {
-            ("lbn", format!("an end within {} sectors", sectors.0))
+            ("lbn", format!("a range within {} sectors", sectors.0))
         }
         SubmitError::Full | SubmitError::NoSuchUnit { .. } => ("device", refused.to_string()),
     };
@@ -236,29 +236,30 @@ pub struct Completion {
     pub lbn: u64,
     /// Its number of blocks.
     pub sectors: u64,
-    /// "miss", "hit", "partial", "absorbed"; if it failed "medium-error", "not-ready", "aborted".
+    /// "miss", "hit", "partial", "absorbed"; or, if it failed, "medium-error", "not-ready",
+    /// "aborted".
     pub outcome: &'static str,
-    /// Time of submission.
+    /// The time of submission.
     pub arrived_us: f64,
-    /// Time of completion.
+    /// The time of completion.
     pub completed_us: f64,
-    /// Time from submission to completion.
+    /// The time from submission to completion.
     pub response_us: f64,
-    /// The part of the response that it waited in queues.
+    /// The time spent in queues.
     pub queue_us: f64,
-    /// The part that the drive spent on work that it had left over.
+    /// The time spent on work deferred from earlier requests.
     pub owed_us: f64,
-    /// The part of the drive's command overheads.
+    /// The time of the drive's command overheads.
     pub overhead_us: f64,
-    /// The part of the seek.
+    /// The time of the seek.
     pub seek_us: f64,
-    /// The part of settling after the seek; may be negative.
+    /// The time of settling after the seek; may be negative.
     pub settle_us: f64,
-    /// The part of the wait for the first sector.
+    /// The time of the wait for the first sector.
     pub rotation_us: f64,
-    /// The part of the transfer from or to the media.
+    /// The time of the transfer from or to the media.
     pub transfer_us: f64,
-    /// The part of the transfer over the bus that overlaps no other.
+    /// The time of the bus transfer that does not overlap other parts.
     pub bus_us: f64,
 }
 

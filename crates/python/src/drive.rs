@@ -28,12 +28,11 @@ impl Drive {
 
     /// Finds the drive, or the stack of devices, called `name`.
     pub fn find(py: Python<'_>, name: &str) -> PyResult<Self> {
-        let found =
-            System::parse(name).map_err(|error| py_error(py, &error.with_field("drive")))?;
-        Ok(Self::from_system(found))
+        let found = System::parse(name).map_err(|error| error.with_field("drive"));
+        Ok(Self::from_system(found.map_err(|e| py_error(py, &e))?))
     }
 
-    /// Returns its model; it must not have devices in front of it.
+    /// Returns its model. Fails if there are devices in front of it.
     pub fn single_drive(&self, py: Python<'_>) -> PyResult<Model> {
         let drive = self.system.single_drive("drive");
         drive.cloned().map_err(|error| py_error(py, &error))
@@ -48,7 +47,7 @@ impl Drive {
         Self::find(py, name)
     }
 
-    /// The drive that the text of a specification describes. Errors call it `name`.
+    /// Creates a drive from the text of a specification. Errors call it `name`.
     #[staticmethod]
     #[pyo3(signature = (text, name="drive.toml"))]
     fn from_toml(py: Python<'_>, text: String, name: &str) -> PyResult<Self> {
@@ -56,18 +55,18 @@ impl Drive {
         Ok(Self::from_system(read.into()))
     }
 
-    /// A drive from the values of its data sheet, as `diskarm drives new` makes it: sizes such as
+    /// Creates a drive from the values of its data sheet, like `diskarm drives new`: sizes such as
     /// "8TB", times such as "8.5ms", transfer rates such as "250MB/s". `seek` is the mean time of a
     /// seek before a read, over all pairs of cylinders, `outer` the sustained rate of the outermost
-    /// tracks, `sectors` one of "512n", "512e" and "4Kn". What is None is assumed, and `toml` marks
-    /// it as assumed.
+    /// tracks, `sectors` one of "512n", "512e" and "4Kn". Values that are None are assumed, and
+    /// `toml` marks them as assumed.
     #[staticmethod]
     #[pyo3(signature = (*, capacity, rpm, seek, outer, inner=None, write_seek=None,
         track_to_track=None, full_stroke=None, cache=None, platters=None, queue=None,
         interface=None, sectors=None, name="new-drive"))]
     #[expect(
         clippy::too_many_arguments,
-        reason = "keywords in Python, of which most are left out"
+        reason = "they are keywords in Python, most of which are omitted"
     )]
     fn from_data_sheet(
         py: Python<'_>,
@@ -86,9 +85,9 @@ impl Drive {
         sectors: Option<&str>,
         name: &str,
     ) -> PyResult<Self> {
-        let size = |field, text| by(py, field, text, parse_size);
-        let rate = |field, text| by(py, field, text, parse_rate_per_s);
-        let span = |field: &str, text: &str| by(py, field, text, time);
+        let size = |field, text| parsed(py, field, text, parse_size);
+        let rate = |field, text| parsed(py, field, text, parse_rate_per_s);
+        let span = |field: &str, text: &str| parsed(py, field, text, time);
         let optional_span =
             |field: &str, text: Option<&str>| text.map(|text| span(field, text)).transpose();
         let number = |field, number: i64| {
@@ -115,15 +114,15 @@ impl Drive {
             interface_per_s: interface.map(|text| rate("interface", text)).transpose()?,
             sectors: sectors.map(sizes).transpose()?,
         };
-        let made = sheet.specification();
-        let (text, _) = made.map_err(|error| py_error(py, &error.into()))?;
+        let derived = sheet.specification();
+        let (text, _) = derived.map_err(|error| py_error(py, &error.into()))?;
         let read = Model::read(text, name).map_err(|error| py_error(py, &error))?;
         Ok(Self::from_system(read.into()))
     }
 
-    /// The drive with values of its specification set by their dotted keys, {"buffer.segments": 4};
-    /// a time, a rate or a size is text with its unit. Comments and everything else stay as they
-    /// are.
+    /// Returns the drive with values of its specification set by their dotted keys,
+    /// {"buffer.segments": 4}; times, rates and sizes are strings with a unit. Comments and
+    /// everything else remain unchanged.
     #[pyo3(signature = (changes, name=None))]
     fn edit(
         &self,
@@ -172,7 +171,7 @@ impl Drive {
         self.system.drive.spec.geometry.sector_bytes
     }
 
-    /// Its whole specification, as printed by diskarm drives show --json.
+    /// Returns the complete specification, as printed by diskarm drives show --json.
     fn describe<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         python(py, &diskarm_results::drive(&self.system.drive))
     }
@@ -182,8 +181,8 @@ impl Drive {
     }
 }
 
-/// Parses the argument `field` with `read`, which returns a description of valid values on failure.
-fn by<T>(
+/// Parses the argument `field` with `read`, whose error is a description of valid values.
+fn parsed<T>(
     py: Python<'_>,
     field: &str,
     text: &str,
@@ -197,10 +196,9 @@ fn time(text: &str) -> Result<Span, &'static str> {
     span.ok_or("a time from 0 to an hour with its unit, such as \"8.5ms\"")
 }
 
-/// A value to set.
 #[derive(FromPyObject)]
 enum NewValue {
-    // Listed before numbers, because True and False are numbers in Python.
+    // Precedes the numbers because True and False are numbers in Python.
     Flag(bool),
     Whole(i64),
     Number(f64),
@@ -218,7 +216,7 @@ impl NewValue {
     }
 }
 
-/// The names in the catalogue, in alphabetical order.
+/// Returns the names in the catalogue, in alphabetical order.
 #[pyfunction]
 pub fn drives() -> Vec<&'static str> {
     let entries = diskarm_drives::CATALOGUE.iter();

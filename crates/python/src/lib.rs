@@ -33,7 +33,7 @@ mod _diskarm {
     #[pymodule_export]
     use crate::runs::simulate;
     #[pymodule_export]
-    use crate::study::{Keeper, Study, study_texts};
+    use crate::study::{CheckpointWriter, Study, study_texts};
     #[pymodule_export]
     use crate::trace::check_trace;
 
@@ -41,7 +41,7 @@ mod _diskarm {
     #[pymodule_export]
     const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-    /// Runs the command-line program with these arguments, the first of which is the program's
+    /// Runs the command-line program with these arguments, of which the first is the program's
     /// name; returns its exit code.
     #[cfg(feature = "program")]
     #[pyfunction]

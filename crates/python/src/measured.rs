@@ -10,8 +10,7 @@ use crate::drive::Drive;
 use crate::trace::ReadingOptions;
 use crate::wait;
 
-/// Replays the trace in file and compares; or, if locked, predicts each response from those before
-/// it.
+/// Replays the trace in file and compares; or, if locked, predicts each response from earlier ones.
 #[pyfunction]
 pub fn validate<'py>(
     py: Python<'py>,
@@ -24,7 +23,7 @@ pub fn validate<'py>(
     let model = drive.single_drive(py)?;
     let reading = reading.parse(py)?;
     let rows = range(py, rows)?;
-    let judge = move || -> Result<_, Error> {
+    let evaluate = move || -> Result<_, Error> {
         if locked {
             let predictions = measured::predict(&model, &file, &reading, rows)?;
             return Ok(predicted::json(&model.name, &predictions));
@@ -32,8 +31,8 @@ pub fn validate<'py>(
         let comparison = measured::compare(&model, &file, &reading, rows, |_| {})?;
         Ok(compared::json(&model.name, &comparison))
     };
-    let judged = wait::abandonable(py, judge)?;
-    python(py, &judged.map_err(|error| py_error(py, &error))?)
+    let results = wait::abandonable(py, evaluate)?;
+    python(py, &results.map_err(|error| py_error(py, &error))?)
 }
 
 /// Fits drive to the trace in file; returns the fitted drive, called name, the metrics, and

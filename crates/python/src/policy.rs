@@ -37,7 +37,7 @@ impl GivenPolicy {
         Ok(Self::Python(PythonPolicy {
             name: policy.get_type().name()?.to_string(),
             policy: policy.clone().unbind(),
-            trouble: Arc::default(),
+            exception: Arc::default(),
         }))
     }
 
@@ -51,7 +51,7 @@ impl GivenPolicy {
     pub fn name(&self) -> String {
         match self {
             Self::Named(choice) => choice.to_string(),
-            Self::Python(written) => written.name.clone(),
+            Self::Python(python) => python.name.clone(),
         }
     }
 
@@ -59,7 +59,7 @@ impl GivenPolicy {
     pub fn has_failed(&self) -> bool {
         match self {
             Self::Named(_) => false,
-            Self::Python(written) => written.trouble.has_come.load(Ordering::Relaxed),
+            Self::Python(python) => python.exception.has_occurred.load(Ordering::Relaxed),
         }
     }
 
@@ -67,14 +67,14 @@ impl GivenPolicy {
     pub fn exception(&self, py: Python<'_>) -> Option<PyErr> {
         match self {
             Self::Named(_) => None,
-            Self::Python(written) => written.trouble.first(py),
+            Self::Python(python) => python.exception.first(py),
         }
     }
 
     pub fn maker(&self) -> &dyn MakePolicy {
         match self {
             Self::Named(choice) => choice,
-            Self::Python(written) => written,
+            Self::Python(python) => python,
         }
     }
 }
@@ -83,21 +83,21 @@ impl GivenPolicy {
 pub struct PythonPolicy {
     name: String,
     policy: Py<PyAny>,
-    trouble: Arc<Trouble>,
+    exception: Arc<FirstException>,
 }
 
-/// An exception raised in Python, kept here because the simulation cannot return it.
+/// The first exception raised in Python, stored because the simulation cannot return it.
 #[derive(Default)]
-struct Trouble {
-    has_come: AtomicBool,
+struct FirstException {
+    has_occurred: AtomicBool,
     first: Mutex<Option<PyErr>>,
 }
 
-impl Trouble {
+impl FirstException {
     fn keep(&self, exception: PyErr) {
         let mut first = self.first.lock().unwrap_or_else(PoisonError::into_inner);
         first.get_or_insert(exception);
-        self.has_come.store(true, Ordering::Relaxed);
+        self.has_occurred.store(true, Ordering::Relaxed);
     }
 
     fn first(&self, py: Python<'_>) -> Option<PyErr> {
@@ -107,49 +107,49 @@ impl Trouble {
 }
 
 impl PythonPolicy {
-    /// Returns a deep copy, so that neither drives nor runs share state.
-    fn asking(&self) -> Asking {
+    /// Returns a queue with a deep copy of the policy: drives and runs must not share state.
+    fn queue(&self) -> PythonQueue {
         let copied = Python::attach(|py| {
             let copy = py.import("copy")?.getattr("deepcopy")?;
             PyResult::Ok(copy.call1((&self.policy,))?.unbind())
         });
-        let policy = copied.map_err(|exception| self.trouble.keep(exception));
-        Asking {
+        let policy = copied.map_err(|exception| self.exception.keep(exception));
+        PythonQueue {
             policy: policy.ok(),
             waiting: Vec::new(),
             after_last: 0,
-            trouble: Arc::clone(&self.trouble),
+            exception: Arc::clone(&self.exception),
         }
     }
 }
 
 impl MakePolicy for PythonPolicy {
     fn policy(&self, _: &Drive) -> Box<dyn Policy<Drive>> {
-        Box::new(self.asking())
+        Box::new(self.queue())
     }
 
     fn boxed(
         &self,
         device: &BoxedDevice,
     ) -> Result<Box<dyn Policy<BoxedDevice>>, InsufficientKnowledge> {
-        // It can see the positioning time of each request, and whether it is buffered.
+        // The policy sees the positioning time of each request, and whether it is buffered.
         device.check_knowledge(&self.name, Knowledge::TimesAndBuffer)?;
-        Ok(Box::new(self.asking()))
+        Ok(Box::new(self.queue()))
     }
 }
 
 /// A queue whose order is decided in Python.
-struct Asking {
+struct PythonQueue {
     /// `None` if it could not be copied.
     policy: Option<Py<PyAny>>,
-    /// In order of arrival.
+    /// The waiting requests, in order of arrival.
     waiting: Vec<(Waiting, Extent)>,
     /// The block after the end of the request that was served last.
     after_last: u64,
-    trouble: Arc<Trouble>,
+    exception: Arc<FirstException>,
 }
 
-impl Asking {
+impl PythonQueue {
     /// Returns the index of the request to serve next.
     fn choose<E: Estimate>(&self, now: Instant, drive: &E) -> PyResult<usize> {
         let Some(policy) = &self.policy else {
@@ -161,7 +161,7 @@ impl Asking {
             policy.setattr(pyo3::intern!(py, "last_lbn"), self.after_last)?;
             let waiting = self.waiting.iter();
             let waiting = waiting
-                .map(|(waiting, place)| Pending::new(waiting, place, &outlook))
+                .map(|(waiting, extent)| Pending::new(waiting, extent, &outlook))
                 .map(|pending| Bound::new(py, pending));
             let waiting = PyList::new(py, waiting.collect::<PyResult<Vec<_>>>()?)?;
             let now_us = now.as_ns() as f64 / 1e3;
@@ -183,10 +183,10 @@ impl Asking {
     }
 }
 
-impl<E: Estimate> Policy<E> for Asking {
+impl<E: Estimate> Policy<E> for PythonQueue {
     fn add(&mut self, pending: Waiting, drive: &E) {
-        let place = drive.locate(&pending.request);
-        self.waiting.push((pending, place));
+        let extent = drive.locate(&pending.request);
+        self.waiting.push((pending, extent));
     }
 
     fn note_bypass(&mut self, request: &Request, _: &E) {
@@ -197,12 +197,12 @@ impl<E: Estimate> Policy<E> for Asking {
         if self.waiting.is_empty() {
             return None;
         }
-        // After an exception any order will do until the run is stopped.
-        let index = if self.trouble.has_come.load(Ordering::Relaxed) {
+        // After an exception, the order does not matter: the run is stopped.
+        let index = if self.exception.has_occurred.load(Ordering::Relaxed) {
             0
         } else {
             self.choose(now, drive).unwrap_or_else(|exception| {
-                self.trouble.keep(exception);
+                self.exception.keep(exception);
                 0
             })
         };
@@ -216,7 +216,7 @@ impl<E: Estimate> Policy<E> for Asking {
     }
 }
 
-/// The policies of the table, as printed by diskarm policies --json: a list of dicts.
+/// Returns all scheduling policies, as printed by diskarm policies --json.
 #[pyfunction]
 pub fn policies(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
     python(py, &diskarm_results::policies())
@@ -225,7 +225,7 @@ pub fn policies(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
 /// A waiting request at the time of a decision.
 #[pyclass(frozen, get_all, module = "diskarm")]
 pub struct Pending {
-    /// The request's number; a workload counts from 0.
+    /// The request's number; a workload numbers its requests from 0.
     pub id: u64,
     /// Its first block.
     pub lbn: u64,
@@ -233,19 +233,19 @@ pub struct Pending {
     pub sectors: u64,
     /// True for a read, False for a write.
     pub is_read: bool,
-    /// Time of arrival in the queue, in microseconds.
+    /// The time of its arrival in the queue, in microseconds.
     pub arrived_us: f64,
     /// The cylinder of its first block.
     pub cylinder: u32,
-    /// Time until its media transfer would begin, in microseconds.
+    /// The time until its media transfer would begin, in microseconds.
     pub positioning_us: f64,
-    /// True if the drive's buffer holds the start of its data, or is reading it.
+    /// True if the start of its data is in the drive's buffer or being read into it.
     pub is_buffered: bool,
 }
 
 impl Pending {
-    /// Describes a request at `place`, as the drive of `outlook` would serve it.
-    pub fn new(waiting: &Waiting, place: &Extent, outlook: &impl Outlook) -> Self {
+    /// Describes a request at `extent`, as the drive of `outlook` would serve it.
+    pub fn new(waiting: &Waiting, extent: &Extent, outlook: &impl Outlook) -> Self {
         let request = &waiting.request;
         Self {
             id: request.id,
@@ -253,8 +253,8 @@ impl Pending {
             sectors: request.sectors.0,
             is_read: request.op.is_read(),
             arrived_us: microseconds(waiting.arrived.as_ns() as i64),
-            cylinder: place.cylinder.0,
-            positioning_us: microseconds(outlook.positioning(request, place).as_ns()),
+            cylinder: extent.cylinder.0,
+            positioning_us: microseconds(outlook.positioning(request, extent).as_ns()),
             is_buffered: outlook.is_buffered(request),
         }
     }

@@ -1,7 +1,7 @@
 //! The requests of a run in columns, which NumPy and Arrow use directly, without copying.
 //!
 //! Arrow's buffers own the memory. Arrow's readers access it through the PyCapsule interface, NumPy
-//! through its array interface: an address that is valid as long as the column lives.
+//! through its array interface: an address that is valid during the lifetime of the column.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use pyo3::exceptions::{PyKeyError, PyRuntimeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict};
 
-/// Names of the columns with times, before the parts of the response.
+/// The names of the columns with times, which precede the parts of the response.
 const TIMES: [&str; 3] = ["arrived_us", "completed_us", "response_us"];
 
 /// The directions, by code.
@@ -38,7 +38,7 @@ pub struct Columns {
     parts: [Vec<f64>; Breakdown::NAMES.len()],
 }
 
-/// Converts to the nearest float, which also results from parsing the decimal.
+/// Converts to the nearest float, as parsing the decimal would.
 pub fn microseconds(ns: i64) -> f64 {
     ns as f64 / 1e3
 }
@@ -99,7 +99,7 @@ fn named_column(name: &str, column: impl Array + 'static) -> (String, ArrayRef) 
     (name.to_owned(), Arc::new(column))
 }
 
-/// Converts an error that cannot occur if columns have one length and match their types.
+/// Converts an error that cannot occur if columns have equal lengths and match their types.
 fn broken(error: ArrowError) -> PyErr {
     PyRuntimeError::new_err(error.to_string())
 }
@@ -121,7 +121,7 @@ impl Batch {
         fields.iter().map(|field| field.name().clone()).collect()
     }
 
-    /// The column of this name.
+    /// Returns the column with this name.
     fn column(&self, name: &str) -> PyResult<Column> {
         let column = self.rows.column_by_name(name).cloned();
         let array = column.ok_or_else(|| PyKeyError::new_err(name.to_owned()))?;
@@ -168,7 +168,7 @@ pub struct Column {
 
 #[pymethods]
 impl Column {
-    /// The text for each code, in a column of codes.
+    /// The word for each code, if it is a column of codes.
     #[getter]
     fn words(&self) -> Option<Vec<String>> {
         let array = codes(&self.array)?;
@@ -176,7 +176,7 @@ impl Column {
         Some(words.iter().flatten().map(str::to_owned).collect())
     }
 
-    /// Its memory, for NumPy: read-only.
+    /// Its memory for NumPy, read-only.
     #[getter]
     fn __array_interface__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let (address, kind) = self.memory();
@@ -218,7 +218,7 @@ impl Column {
             .or_else(|| Some((address::<UInt32Type>(array)?, "<u4")));
         match found {
             Some(found) => found,
-            None => panic!("a column of {}", array.data_type()),
+            None => panic!("unexpected column type {}", array.data_type()),
         }
     }
 }
@@ -232,14 +232,14 @@ fn address<T: ArrowPrimitiveType>(array: &ArrayRef) -> Option<usize> {
     Some(primitive.values().as_ptr() as usize)
 }
 
-fn schema<'py>(py: Python<'py>, of: &DataType) -> PyResult<Capsule<'py>> {
-    let schema = FFI_ArrowSchema::try_from(of).map_err(broken)?;
+fn schema<'py>(py: Python<'py>, data_type: &DataType) -> PyResult<Capsule<'py>> {
+    let schema = FFI_ArrowSchema::try_from(data_type).map_err(broken)?;
     PyCapsule::new_with_value(py, schema, c"arrow_schema")
 }
 
-fn array<'py>(py: Python<'py>, of: &dyn Array) -> PyResult<(Capsule<'py>, Capsule<'py>)> {
-    let data = of.to_data();
+fn array<'py>(py: Python<'py>, source: &dyn Array) -> PyResult<(Capsule<'py>, Capsule<'py>)> {
+    let data = source.to_data();
     let array = FFI_ArrowArray::new(&data);
     let array = PyCapsule::new_with_value(py, array, c"arrow_array")?;
-    Ok((schema(py, of.data_type())?, array))
+    Ok((schema(py, source.data_type())?, array))
 }

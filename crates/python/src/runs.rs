@@ -40,7 +40,7 @@ pub struct Options {
     per_request: bool,
 }
 
-/// Each run needs about 200 KiB until all are done.
+/// A limit on memory: each run needs about 200 KiB until all are done.
 const MAX_REPLICATIONS: u64 = 1_000;
 
 /// The metrics, true if saturated, the quantiles of responses, and the requests if requested.
@@ -59,11 +59,11 @@ pub fn simulate<'py>(
     let policies = policies.collect::<PyResult<Vec<GivenPolicy>>>()?;
     let arguments = Arguments::new(py, drive, options)?;
     let outcomes = wait::stoppable(py, |stop| {
-        let one = |number: usize| arguments.simulate(&policies[number], stop);
+        let job = |number: usize| arguments.simulate(&policies[number], stop);
         match policies.len() {
             // On this thread: see `wait`.
-            1 => vec![one(0)],
-            several => parallel::map(several, one, |_| {}),
+            1 => vec![job(0)],
+            several => parallel::map(several, job, |_| {}),
         }
     })?;
     if let Some(exception) = policies.iter().find_map(|policy| policy.exception(py)) {
@@ -100,7 +100,7 @@ struct Arguments {
 struct Outcome {
     metrics: Value,
     is_saturated: bool,
-    /// Quantiles 0, 0.001 to 0.999 of the responses, in milliseconds; empty if no response counted.
+    /// The quantiles 0, 0.001 to 0.999 of the responses, in milliseconds; empty without responses.
     response_ms_quantiles: Vec<f64>,
     requests: Option<Columns>,
 }
@@ -124,11 +124,11 @@ impl Arguments {
         }
         let mut workload = String::new();
         let input = match (options.workload, options.trace) {
-            (Some(written), None) => {
-                let meant = written.parse(&system);
-                workload = written.text;
+            (Some(given), None) => {
+                let parsed = given.parse(&system);
+                workload = given.text;
                 Input::Generated(GeneratedRequests {
-                    workload: meant.map_err(|error| py_error(py, &error))?,
+                    workload: parsed.map_err(|error| py_error(py, &error))?,
                     requests: options.requests,
                     seed: options.seed,
                     replications: options.replications.filter(|&count| count > 1),
@@ -146,7 +146,7 @@ impl Arguments {
                 Input::Traced(traced)
             }
             _ => {
-                let expected = "a workload, or a trace in its place";
+                let expected = "a workload or a trace";
                 return Err(wrong(py, "workload", "", expected));
             }
         };
@@ -162,7 +162,6 @@ impl Arguments {
         })
     }
 
-    /// Simulates once or several times.
     fn simulate(&self, policy: &GivenPolicy, stop: &AtomicBool) -> Result<Outcome, Error> {
         let began = Instant::now();
         let simulation = Simulation {
@@ -172,7 +171,7 @@ impl Arguments {
             max_waiting: self.max_waiting,
             ..Simulation::new(&self.system, policy.maker(), &self.input)
         };
-        let look = |_| {
+        let progress = |_| {
             if stop.load(Ordering::Relaxed) || policy.has_failed() {
                 ControlFlow::Break(())
             } else {
@@ -183,10 +182,10 @@ impl Arguments {
             matches!(&self.input, Input::Generated(generated) if generated.replications.is_some());
         let mut requests = self.per_request.then(Columns::default);
         let runs: Vec<Run> = if several {
-            simulation.replications(&look, |_| {})?
+            simulation.replications(&progress, |_| {})?
         } else {
             let sink = requests.as_mut().map(|columns| columns as &mut dyn Sink);
-            vec![simulation.run(&look, sink)?]
+            vec![simulation.run(&progress, sink)?]
         };
         let simulated = Simulated {
             system: &self.system,
@@ -234,7 +233,6 @@ pub struct Workload {
 }
 
 impl Workload {
-    /// Parses the workload for `system`.
     pub fn parse(&self, system: &System) -> Result<Parsed, Error> {
         if !self.is_toml {
             return system.workload(&self.text);

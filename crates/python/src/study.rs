@@ -1,4 +1,4 @@
-//! Runs studies, whole or cell by cell.
+//! Runs complete studies or single cells.
 
 use std::ffi::CString;
 use std::ops::ControlFlow;
@@ -21,7 +21,7 @@ use crate::wait;
 #[pyclass(frozen, module = "diskarm._diskarm")]
 pub struct Study {
     study: Arc<diskarm_study::Study>,
-    /// Its file, or its name if it comes with the module.
+    /// Its file, or its name if it is built in.
     file: String,
 }
 
@@ -59,13 +59,13 @@ impl Study {
         &self.study.about
     }
 
-    /// Its cells: for each, the value of every axis.
+    /// For each cell, the value of every axis.
     #[getter]
     fn cells<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let axes = &self.study.axes;
         let cells = self.study.cells.iter().map(|cell| {
-            let values = axes.iter().zip(&cell.point).map(|(axis, place)| {
-                let value = serde_json::to_value(&axis.values[*place].value);
+            let values = axes.iter().zip(&cell.point).map(|(axis, index)| {
+                let value = serde_json::to_value(&axis.values[*index].value);
                 (axis.name.clone(), value.unwrap_or_default())
             });
             Value::Object(values.collect())
@@ -73,7 +73,7 @@ impl Study {
         python(py, &Value::Array(cells.collect()))
     }
 
-    /// The names of the measured columns.
+    /// The names of the metrics.
     #[getter]
     fn metrics(&self) -> Vec<&str> {
         let columns = self.study.columns.iter();
@@ -104,20 +104,21 @@ impl Study {
         python(py, &value)
     }
 
-    /// The runs of one cell, each as a line for a [`Keeper`].
-    fn compute(&self, py: Python<'_>, place: usize) -> PyResult<Vec<String>> {
-        if place >= self.study.cells.len() {
-            let expected = format!("less than the {} cells", self.study.cells.len());
-            return Err(wrong(py, "place", &place.to_string(), &expected));
+    /// Computes the runs of one cell, each as a line for a [`CheckpointWriter`].
+    fn compute(&self, py: Python<'_>, cell: usize) -> PyResult<Vec<String>> {
+        let count = self.study.cells.len();
+        if cell >= count {
+            let expected = format!("a number below {count}, the number of cells");
+            return Err(wrong(py, "cell", &cell.to_string(), &expected));
         }
-        let stop = |stop: &AtomicBool| compute(&self.study, place, &|| continue_unless(stop));
+        let stop = |stop: &AtomicBool| compute(&self.study, cell, &|| continue_unless(stop));
         let runs = wait::stoppable(py, stop)?.map_err(|error| failed(py, &error))?;
         let lines = runs.iter().flatten().map(serde_json::to_string);
         Ok(lines.collect::<Result<_, _>>().unwrap_or_default())
     }
 }
 
-/// Issues a `UserWarning` with this text; does nothing without one.
+/// Issues a `UserWarning` with this text, if there is one.
 fn warn(py: Python<'_>, text: Option<String>) -> PyResult<()> {
     let text = text.and_then(|text| CString::new(text).ok());
     text.map_or(Ok(()), |text| {
@@ -147,16 +148,16 @@ fn write_results(
     results: &Results<'_>,
     folder: &Folder,
 ) -> Result<Value, StudyError> {
-    // Made before anything is written, because it may fail.
+    // Created before anything is written, because it may fail.
     let report = Report::new(study, results)?;
     study.write(results, folder)?;
     report.write(folder)?;
     Ok(serde_json::from_str(&study.json(results)).unwrap_or_default())
 }
 
-/// Stores the runs of a study that are computed elsewhere. It locks its folder until it is closed.
+/// Stores runs of a study that are computed elsewhere. It locks its folder until it is closed.
 #[pyclass(frozen, module = "diskarm._diskarm")]
-pub struct Keeper {
+pub struct CheckpointWriter {
     study: Arc<diskarm_study::Study>,
     folder: Folder,
     /// `None` once it is closed.
@@ -164,7 +165,7 @@ pub struct Keeper {
 }
 
 #[pymethods]
-impl Keeper {
+impl CheckpointWriter {
     #[new]
     fn new(py: Python<'_>, study: &Study, folder: PathBuf) -> PyResult<Self> {
         let opened = || -> Result<(Folder, Store), StudyError> {
@@ -183,27 +184,27 @@ impl Keeper {
 
     /// The indices of the cells that lack a run.
     fn missing(&self, py: Python<'_>) -> PyResult<Vec<usize>> {
-        let held = self.held();
-        let store = held.as_ref().ok_or_else(|| closed(py))?;
+        let guard = self.lock();
+        let store = guard.as_ref().ok_or_else(|| closed(py))?;
         let missing = Runner::new(&self.study).and_then(|runner| runner.missing_cells(store));
         missing.map_err(|error| failed(py, &error))
     }
 
     /// Stores runs, as [`Study::compute`] returns them.
     fn keep(&self, py: Python<'_>, lines: Vec<String>) -> PyResult<()> {
-        let mut held = self.held();
-        let store = held.as_mut().ok_or_else(|| closed(py))?;
+        let mut guard = self.lock();
+        let store = guard.as_mut().ok_or_else(|| closed(py))?;
         for line in lines {
             let run: StoredRun = serde_json::from_str(&line)
-                .map_err(|_| wrong(py, "line", &line, "a run as compute gives it"))?;
+                .map_err(|_| wrong(py, "line", &line, "a run as returned by compute"))?;
             store.keep(&run).map_err(|error| failed(py, &error))?;
         }
         Ok(())
     }
 
-    /// Closes it and writes all results of the study; None if a cell lacks a run.
+    /// Closes the writer and writes all results of the study; None if a run is missing.
     fn finish<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let mut store = self.held().take().ok_or_else(|| closed(py))?;
+        let mut store = self.lock().take().ok_or_else(|| closed(py))?;
         // The folder stays locked until everything is written.
         let mut finish = || -> Result<Option<Value>, StudyError> {
             let results = Runner::new(&self.study)?.stored_results(&mut store)?;
@@ -214,23 +215,23 @@ impl Keeper {
         done.map(|value| python(py, &value)).transpose()
     }
 
-    /// Unlocks the folder, so that another process can write to it.
+    /// Unlocks the folder so that another process can write to it.
     fn close(&self) {
-        self.held().take();
+        self.lock().take();
     }
 }
 
-impl Keeper {
-    fn held(&self) -> MutexGuard<'_, Option<Store>> {
+impl CheckpointWriter {
+    fn lock(&self) -> MutexGuard<'_, Option<Store>> {
         self.store.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 fn closed(py: Python<'_>) -> PyErr {
-    wrong(py, "keeper", "closed", "one that is open")
+    wrong(py, "writer", "closed", "an open writer")
 }
 
-/// The studies that come with the module, as names and texts.
+/// The names and texts of the built-in studies.
 #[pyfunction]
 pub fn study_texts() -> Vec<(&'static str, &'static str)> {
     let entries = studies::STUDIES.iter();

@@ -78,7 +78,7 @@ fn fitting(py: Python<'_>, fit: &str, disks: Option<u32>) -> PyResult<Fitting> {
         ("fold", None) => return Ok(Fitting::Fold),
         ("spread", Some(disks @ 1..)) => return Ok(Fitting::Spread(disks)),
         ("spread", _) => "refuse, scale or fold; or spread with the number of disks",
-        ("refuse" | "scale" | "fold", Some(_)) => "spread, where a number of disks is given",
+        ("refuse" | "scale" | "fold", Some(_)) => "spread, because a number of disks is given",
         _ => "refuse, scale, fold or spread",
     };
     Err(wrong(py, "fit", fit, expected))
@@ -93,7 +93,7 @@ fn instant(py: Python<'_>, field: &str, text: Option<String>) -> PyResult<Option
     text.map(read).transpose()
 }
 
-/// The shortest decimal that gives the same float is the number that the user typed.
+/// Parses the shortest decimal of the same float, which is the number that the user typed.
 fn factor(py: Python<'_>, times: f64) -> PyResult<Factor> {
     let text = format!("{times}");
     let expected = "a number above 0 with at most nine decimals, such as 1.5";

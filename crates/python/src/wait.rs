@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 const SIGNALS: Duration = Duration::from_millis(25);
 
 /// Runs `work` on another thread, without the GIL. If a signal raises an exception, such as
-/// KeyboardInterrupt, the flag is set, and the exception is raised once `work` has stopped.
+/// KeyboardInterrupt, the flag is set, and the exception is raised when `work` has stopped.
 pub fn stoppable<T: Send>(py: Python<'_>, work: impl Sync + Fn(&AtomicBool) -> T) -> PyResult<T> {
     let stop = AtomicBool::new(false);
     py.detach(|| {
@@ -19,25 +19,25 @@ pub fn stoppable<T: Send>(py: Python<'_>, work: impl Sync + Fn(&AtomicBool) -> T
             let (sender, done) = mpsc::channel();
             let (work, stop) = (&work, &stop);
             scope.spawn(move || {
-                // Python keeps a state for each thread that calls it. Creating it here avoids
-                // creating it for every decision of a policy in Python, which takes 8 us.
+                // Python has a state for each thread that calls it. Creating it once here saves the
+                // 8 us of creating it for every decision of a policy in Python.
                 let value = Python::attach(|py| py.detach(|| work(stop)));
                 // The receiver lives as long as this scope.
                 let _ = sender.send(value);
             });
-            let raised = match received(&done) {
+            let exception = match receive(&done) {
                 Ok(value) => return Ok(value),
-                Err(raised) => raised,
+                Err(exception) => exception,
             };
             stop.store(true, Ordering::Relaxed);
             // The scope ends when the work does.
-            Err(raised)
+            Err(exception)
         })
     })
 }
 
-/// Runs work that cannot be stopped: the exception is raised at once, while the work
-/// continues to its end and its result is discarded.
+/// Runs work that cannot be stopped: an exception is raised immediately, while the work continues
+/// to its end and its result is discarded.
 pub fn abandonable<T: Send + 'static>(
     py: Python<'_>,
     work: impl Send + 'static + FnOnce() -> T,
@@ -47,17 +47,17 @@ pub fn abandonable<T: Send + 'static>(
         // Fails if the work was abandoned.
         let _ = sender.send(work());
     });
-    py.detach(move || received(&done))
+    py.detach(move || receive(&done))
 }
 
 /// Waits for the result of the work, or for an exception raised by a signal.
-fn received<T>(done: &Receiver<T>) -> PyResult<T> {
+fn receive<T>(done: &Receiver<T>) -> PyResult<T> {
     loop {
         match done.recv_timeout(SIGNALS) {
             Ok(value) => return Ok(value),
             Err(RecvTimeoutError::Timeout) => Python::attach(|py| py.check_signals())?,
             // The thread's panic message is on standard error.
-            Err(RecvTimeoutError::Disconnected) => panic!("the work was not done"),
+            Err(RecvTimeoutError::Disconnected) => panic!("the work has panicked"),
         }
     }
 }

@@ -2,11 +2,11 @@
 //!
 //! A [`Layout`] maps each block to its two copies. Everything else is enumerated from this mapping:
 //! the failures that lose data ([`survived`]), the load of each disk ([`loads`]), and the time
-//! until data are lost ([`mean_time_to_data_loss`]). Tests compare the formulas that the thesis
-//! prints with the enumeration.
+//! until data are lost ([`mean_time_to_data_loss`]). Tests compare the formulas in the thesis with
+//! the enumeration.
 //!
-//! Disks are numbered from 0. Blocks are striped over all disks, so each disk has the same number
-//! of primary copies, and the same number of secondary copies.
+//! Disks are numbered from 0. Blocks are striped over all disks, so all disks have equally many
+//! primary and equally many secondary copies.
 
 pub mod comparison;
 mod data_loss;
@@ -23,7 +23,7 @@ pub fn survived(layout: &Layout) -> Vec<DiskSet> {
     found
 }
 
-/// Adds to `found` all surviving sets that extend `failed` by disks from `from` on.
+/// Adds to `found` all surviving sets that extend `failed` by disks numbered `from` or higher.
 fn extend(layout: &Layout, failed: DiskSet, from: usize, found: &mut Vec<DiskSet>) {
     found.push(failed);
     for disk in from..layout.disks() {
@@ -34,7 +34,7 @@ fn extend(layout: &Layout, failed: DiskSet, from: usize, found: &mut Vec<DiskSet
 }
 
 fn binomial(n: u64, k: u64) -> u64 {
-    // After each step the product is a binomial coefficient, so the division is exact.
+    // After each step, the product is a binomial coefficient, so the division is exact.
     (0..k).fold(1, |product, i| product * n.saturating_sub(i) / (i + 1))
 }
 
@@ -51,7 +51,7 @@ pub struct Load {
 }
 
 impl Load {
-    /// Without failures (liu05, equations 9.1, 9.3, 9.5 and 9.8): λ_R + 2 λ_W for all layouts.
+    /// The load without failures, λ_R + 2 λ_W for all layouts (liu05, eq. 9.1, 9.3, 9.5 and 9.8).
     const NORMAL: Self = Self {
         reads: 1.0,
         writes: 2.0,
@@ -68,23 +68,23 @@ impl Load {
     }
 }
 
-/// Returns the load of each disk, `None` for a failed one; `None` if `failed` loses data.
+/// Returns the load of each disk, `None` for a failed disk. Returns `None` if `failed` loses data.
 ///
 /// Reads are divided between the copies by [`Layout::primary_share`]; writes go to all surviving
-/// copies. No other routing of the reads has a smaller maximum load.
+/// copies. No other routing of reads has a smaller maximum load.
 pub fn loads(layout: &Layout, failed: DiskSet) -> Option<Vec<Option<Load>>> {
-    loads_by(layout, failed, |place| layout.primary_share(place, failed))
+    loads_by(layout, failed, |data| layout.primary_share(data, failed))
 }
 
 /// Returns true if `failed` loses no data and leaves all other disks with the same load.
 pub fn is_balanced(layout: &Layout, failed: DiskSet) -> bool {
     let loads = loads(layout, failed).unwrap_or_default();
-    let mut left = loads.into_iter().flatten();
-    left.next()
-        .is_some_and(|first| left.all(|load| first.distance(load) < 1e-9))
+    let mut loads = loads.into_iter().flatten();
+    let first = loads.next();
+    first.is_some_and(|first| loads.all(|load| first.distance(load) < 1e-9))
 }
 
-/// Returns the loads if `share` of the reads of data with both copies goes to the primary copy.
+/// Returns the loads if `share` of the reads of data with two copies goes to the primary copy.
 fn loads_by(
     layout: &Layout,
     failed: DiskSet,
@@ -95,15 +95,15 @@ fn loads_by(
     }
     let mut loads = vec![Load::default(); layout.disks()];
     let weight = 1.0 / layout.rows() as f64;
-    for place in layout.period() {
-        let share = if failed.contains(place.primary) {
+    for copies in layout.period() {
+        let share = if failed.contains(copies.primary) {
             0.0
-        } else if failed.contains(place.secondary) {
+        } else if failed.contains(copies.secondary) {
             1.0
         } else {
-            share(place)
+            share(copies)
         };
-        for (disk, share) in [(place.primary, share), (place.secondary, 1.0 - share)] {
+        for (disk, share) in [(copies.primary, share), (copies.secondary, 1.0 - share)] {
             loads[disk].reads += share * weight;
             loads[disk].writes += weight;
         }

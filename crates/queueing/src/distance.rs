@@ -10,18 +10,18 @@ use crate::moments::Moments;
 /// The distribution of the distance between two independent requests, in cylinders.
 ///
 /// Requests are uniform over the sectors, so the probability of a cylinder is proportional to its
-/// number of sectors (liu05, equation 4.1). The numbers of pairs of sectors are exact integers.
+/// number of sectors (liu05, equation 4.1). Pairs of sectors are counted as exact integers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Distances {
-    /// Ordered pairs of sectors, by the distance of their cylinders in one direction.
+    /// The number of pairs of sectors by the distance of their cylinders, in one direction.
     pairs: Vec<i128>,
     sectors: i128,
 }
 
 impl Distances {
-    /// The distances between the sectors of a drive.
+    /// Returns the distances between the sectors of a drive.
     ///
-    /// Spare and reserved sectors do not count, and relocated sectors count at their new location.
+    /// Spare and reserved sectors are not counted; relocated sectors count at their new location.
     pub fn new(layout: &Layout) -> Self {
         Self::within(&(Lbn(0)..Lbn(layout.sectors().0)), layout)
     }
@@ -39,7 +39,7 @@ impl Distances {
         Self::from_cylinders(&sectors)
     }
 
-    /// The distances on a drive without zones: cylinders of equal capacity (liu05, section 4.1.1).
+    /// Returns the distances for cylinders of equal capacity, without zones (liu05, section 4.1.1).
     ///
     /// P(0) = 1 / C and P(d) = 2 (C - d) / C^2 for C cylinders. The thesis prints the latter as
     /// 2 (C - d) / (C (C - 1)), which is the distance between two *different* cylinders: together
@@ -48,7 +48,7 @@ impl Distances {
         Self::from_cylinders(&vec![1; cylinders as usize])
     }
 
-    /// The distances on cylinders with the capacities `sectors`: liu05, equations 4.2 and 4.3.
+    /// Returns the distances for cylinders with the capacities `sectors`: liu05, eq. 4.2 and 4.3.
     ///
     /// The sum over all pairs of cylinders is the autocorrelation of `sectors`. Its second
     /// difference is the autocorrelation of the steps from one cylinder to the next. A zoned drive
@@ -57,24 +57,25 @@ impl Distances {
     pub fn from_cylinders(sectors: &[u64]) -> Self {
         let total: u128 = sectors.iter().copied().map(u128::from).sum();
         assert!(total <= 1 << 62, "{total} sectors");
-        let held = |at: usize| sectors.get(at).map_or(0, |held| i128::from(*held));
-        let step = |at: usize| held(at) - at.checked_sub(1).map_or(0, held);
+        let capacity = |at: usize| sectors.get(at).map_or(0, |count| i128::from(*count));
+        let step = |at: usize| capacity(at) - at.checked_sub(1).map_or(0, capacity);
         let steps: Vec<(usize, i128)> = (0..=sectors.len())
             .map(|at| (at, step(at)))
             .filter(|(_, step)| *step != 0)
             .collect();
-        let mut bends = vec![0; sectors.len() + 1];
+        let mut second_differences = vec![0; sectors.len() + 1];
         for (number, (from, first)) in steps.iter().enumerate() {
             for (to, second) in &steps[number..] {
-                bends[to - from] += first * second;
+                second_differences[to - from] += first * second;
             }
         }
-        // From the longest distance down: bend = 2 pairs(d) - pairs(d + 1) - pairs(d - 1).
+        // Down from the longest distance: difference = 2 pairs(d) - pairs(d + 1) - pairs(d - 1).
         let mut pairs = vec![0; sectors.len()];
-        let (mut here, mut beyond) = (0, 0);
+        let (mut current, mut previous) = (0, 0);
         for distance in (0..sectors.len()).rev() {
-            (here, beyond) = (2 * here - beyond - bends[distance + 1], here);
-            pairs[distance] = here;
+            let next = 2 * current - previous - second_differences[distance + 1];
+            (current, previous) = (next, current);
+            pairs[distance] = current;
         }
         Self {
             pairs,
@@ -86,13 +87,13 @@ impl Distances {
         self.pairs.len() as u32
     }
 
-    /// Returns the probability of this distance; 0 from the number of cylinders on.
+    /// Returns the probability of this distance; 0 if it exceeds the stroke.
     pub fn probability(&self, distance: u32) -> f64 {
         let pairs = self.pairs.get(distance as usize).copied().unwrap_or(0);
-        let ways = if distance == 0 { 1 } else { 2 };
+        let directions = if distance == 0 { 1 } else { 2 };
         match self.sectors {
             0 => 0.0,
-            sectors => ways as f64 * pairs as f64 / sectors as f64 / sectors as f64,
+            sectors => directions as f64 * pairs as f64 / sectors as f64 / sectors as f64,
         }
     }
 
@@ -115,9 +116,9 @@ impl Distances {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::service::tests::bare;
+    use crate::service::tests::plain;
 
-    /// Every ordered pair of cylinders, one by one.
+    /// Enumerates all ordered pairs of cylinders.
     fn enumerated(sectors: &[u64]) -> Vec<f64> {
         let total: u64 = sectors.iter().sum();
         let mut pairs = vec![0; sectors.len()];
@@ -130,7 +131,7 @@ mod tests {
         pairs.iter().map(|&pairs| pairs as f64 / square).collect()
     }
 
-    fn assert_as_enumerated(sectors: &[u64]) {
+    fn assert_enumerated(sectors: &[u64]) {
         let found = Distances::from_cylinders(sectors);
         for (distance, expected) in (0..).zip(enumerated(sectors)) {
             let off = found.probability(distance) - expected;
@@ -139,24 +140,24 @@ mod tests {
     }
 
     #[test]
-    fn distances_are_those_of_all_pairs() {
-        assert_as_enumerated(&[7]);
-        assert_as_enumerated(&[0, 3, 3, 0, 0, 5, 1, 0]);
+    fn distances_match_an_enumeration_of_pairs() {
+        assert_enumerated(&[7]);
+        assert_enumerated(&[0, 3, 3, 0, 0, 5, 1, 0]);
         let zoned = (0..300).map(|k| 400 - 100 * (k / 90));
-        assert_as_enumerated(&Vec::from_iter(zoned));
+        assert_enumerated(&Vec::from_iter(zoned));
         let uneven = (0..200).map(|k| k * 7919 % 101);
-        assert_as_enumerated(&Vec::from_iter(uneven));
+        assert_enumerated(&Vec::from_iter(uneven));
     }
 
     #[test]
-    fn distances_of_a_drive_are_those_of_its_blocks() {
-        let layout = bare("hp-335h").1.layout;
+    fn distances_of_a_drive_match_its_blocks() {
+        let layout = plain("hp-335h").1.layout;
         let mut sectors = vec![0; layout.cylinders() as usize];
         for lbn in 0..layout.sectors().0 {
             sectors[layout.pba(Lbn(lbn)).cylinder.0 as usize] += 1;
         }
         assert_eq!(Distances::new(&layout), Distances::from_cylinders(&sectors));
-        assert_as_enumerated(&sectors);
+        assert_enumerated(&sectors);
     }
 
     /// The mean of C even cylinders is (C^2 - 1) / 3 C, which is C / 3 for many.

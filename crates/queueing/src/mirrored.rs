@@ -16,21 +16,21 @@ use crate::service::Service;
 
 /// The mean distance of the nearer of two uniform, independent arms, for a read: 5/24.
 ///
-/// The C/5 that section 3.2 cites for C cylinders is 4 % lower: it takes the two distances as
-/// independent, though they lead to the same block.
+/// The C/5 that section 3.2 cites for C cylinders is 4 % lower: it assumes that the two distances
+/// are independent, although they lead to the same block.
 pub const READ: f64 = 5.0 / 24.0;
 
-/// Likewise the farther of two arms, for a write: 11/24. The 7C/15 of section 3.2 is 2 % higher.
+/// The mean distance of the farther arm, for a write: 11/24. The thesis' 7C/15 is 2 % higher.
 pub const WRITE: f64 = 11.0 / 24.0;
 
-/// Returns the mean rotational wait of a read of the first of `copies` to arrive: 1 / (k + 1) of a
-/// revolution, if the heads reach their tracks together and the angles are independent.
+/// Returns the mean rotational wait for the first of `copies` to arrive, for a read: 1 / (k + 1) of
+/// a revolution, if the heads reach their tracks together and the angles are independent.
 pub fn read_wait(copies: u32) -> f64 {
     1.0 / f64::from(copies + 1)
 }
 
-/// Returns the mean rotational wait for the last of `copies`, all of which a write changes:
-/// k / (k + 1) of a revolution, under the assumptions of [`read_wait`]. 0 without copies.
+/// Returns the mean rotational wait for the last of `copies` to arrive, for a write: k / (k + 1) of
+/// a revolution, under the assumptions of [`read_wait`]. 0 without copies.
 pub fn write_wait(copies: u32) -> f64 {
     f64::from(copies) / f64::from(copies + 1)
 }
@@ -38,11 +38,11 @@ pub fn write_wait(copies: u32) -> f64 {
 /// Returns the saturation rate of two disks that serve in order of arrival, where each read goes to
 /// one and each write to both, for a share of `writes` from 0 to 1 and mean service times for reads
 /// and writes (liu05, section 8.2.1): 1 / (reads / 2 * read + writes * write), in the inverse unit.
-pub fn largest_rate(writes: f64, read: f64, write: f64) -> f64 {
+pub fn saturation_rate(writes: f64, read: f64, write: f64) -> f64 {
     1.0 / (0.5 * (1.0 - writes) * read + writes * write)
 }
 
-/// Pivots are found to within this share of the blocks.
+/// The precision of pivots, as a share of the blocks.
 const PRECISION: f64 = 1e-4;
 
 /// Uniform reads of one size from two disks that have the same data in the same order.
@@ -86,7 +86,7 @@ impl Reads<'_> {
     pub fn split(&self, share: f64) -> Option<SplitReads> {
         let blocks = self.mechanism.layout.sectors().0;
         let reads = blocks.checked_div(self.sectors.0)?;
-        // Between two reads, so that none is split.
+        // The pivot is between two reads.
         let pivot = Lbn((reads as f64 * share).round() as u64 * self.sectors.0);
         Some(SplitReads {
             share: pivot.0 as f64 / blocks as f64,
@@ -108,7 +108,7 @@ impl Reads<'_> {
         let mut found = self.split(0.5)?;
         while high - low > PRECISION {
             let [first, second] = found.utilisations(1.0);
-            // A larger part is busier: it has more reads and longer seeks.
+            // The larger part is busier: it has more reads and longer seeks.
             if first < second {
                 low = found.share;
             } else {
@@ -124,7 +124,7 @@ impl Reads<'_> {
 
     /// Returns the pivot with the minimum mean response (MOR), for Poisson arrivals at this total
     /// rate per ms. `None` if the disks are saturated at the pivot of equal utilisations.
-    pub fn least_response(&self, rate: f64) -> Option<SplitReads> {
+    pub fn min_response_pivot(&self, rate: f64) -> Option<SplitReads> {
         let mut found = self.equal_utilisations()?;
         let mut min = found.response(rate)?;
         let mut step = 0.1;
@@ -136,7 +136,7 @@ impl Reads<'_> {
                     let tried = self.split(share)?;
                     Some((tried.response(rate)?, tried))
                 });
-            match tried.min_by(|one, other| one.0.total_cmp(&other.0)) {
+            match tried.min_by(|a, b| a.0.total_cmp(&b.0)) {
                 Some((response, better)) if response < min => (min, found) = (response, better),
                 _ => step /= 2.0,
             }
@@ -148,7 +148,7 @@ impl Reads<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::service::tests::bare;
+    use crate::service::tests::plain;
 
     /// The midpoints of `n` equal parts of 0 to 1.
     fn points(n: u32) -> impl Iterator<Item = f64> + Clone {
@@ -160,10 +160,10 @@ mod tests {
         sum / count
     }
 
-    /// All places of two arms and a request, at 120 places each: the error of the midpoint rule is
-    /// below 1e-4, a fortieth of what separates the exact means from C/5 and 7C/15.
+    /// All positions of two arms and a request, at 120 points each: the error of the midpoint rule
+    /// is below 1e-4, a fortieth of the difference between the exact means and C/5 and 7C/15.
     #[test]
-    fn two_arms_are_as_far_as_their_enumeration() {
+    fn mean_distances_match_an_enumeration() {
         let all = points(120)
             .flat_map(|a| points(120).map(move |b| (a, b)))
             .flat_map(|(a, b)| points(120).map(move |t| ((a - t).abs(), (b - t).abs())));
@@ -171,13 +171,13 @@ mod tests {
         let far = mean(all.clone().map(|(a, b)| f64::max(a, b)));
         assert!((near - READ).abs() < 1e-4, "{near}");
         assert!((far - WRITE).abs() < 1e-4, "{far}");
-        // The approximations are not within that error.
+        // The approximations are off by more than that error.
         assert!(near - 1.0 / 5.0 > 8e-3 && 7.0 / 15.0 - far > 8e-3);
     }
 
-    /// Distances that really are independent: each of two arms has a request of its own.
+    /// Distances that really are independent: each arm has its own request.
     #[test]
-    fn a_fifth_is_right_for_independent_requests() {
+    fn a_mean_of_one_fifth_holds_for_independent_requests() {
         let distances: Vec<f64> = points(50)
             .flat_map(|a| points(50).map(move |t| (a - t).abs()))
             .collect();
@@ -192,7 +192,7 @@ mod tests {
 
     /// Every combination of angles of up to three copies.
     #[test]
-    fn the_first_and_the_last_copy_come_round_as_printed() {
+    fn waits_for_the_first_and_last_copy_match_an_enumeration() {
         let two = || points(100).flat_map(|a| points(100).map(move |b| (a, b)));
         let three = || two().flat_map(|(a, b)| points(100).map(move |c| (a, b, c)));
         let first = [
@@ -208,15 +208,15 @@ mod tests {
         assert_eq!((write_wait(1), write_wait(0)), (0.5, 0.0));
     }
 
-    /// liu05, section 8.2.1: 2.0, 1.6, 1.33 and 1.14 services, for these shares of reads.
+    /// liu05, section 8.2.1: 2.0, 1.6, 1.33 and 1.14 requests per service, for these read shares.
     #[test]
-    fn the_largest_rates_are_as_printed() {
+    fn saturation_rates_match_the_thesis() {
         for (reads, max) in [(1.0, 2.0), (0.75, 1.6), (0.5, 1.33), (0.25, 1.14)] {
-            let found = largest_rate(1.0 - reads, 1.0, 1.0);
+            let found = saturation_rate(1.0 - reads, 1.0, 1.0);
             assert!((found - max).abs() < 0.005, "{reads}");
         }
-        // Ten requests: five reads of 8 at two disks, and five writes of 12 at both.
-        assert!((largest_rate(0.5, 8.0, 12.0) - 10.0 / 80.0).abs() < 1e-12);
+        // Ten requests: five reads of 8 ms at either disk, and five writes of 12 ms at both.
+        assert!((saturation_rate(0.5, 8.0, 12.0) - 10.0 / 80.0).abs() < 1e-12);
     }
 
     fn reads<'a>((spec, mechanism): &'a (Spec, Mechanism)) -> Reads<'a> {
@@ -230,14 +230,14 @@ mod tests {
 
     #[test]
     fn a_part_without_reads_has_no_service() {
-        let drive = bare("hp-c2247");
+        let drive = plain("hp-c2247");
         assert_eq!(reads(&drive).within(Lbn(8)..Lbn(8)), None);
     }
 
     /// The transfers of the two parts add up to the whole: each read is in one of them.
     #[test]
     fn each_read_is_in_one_part() {
-        let drive = bare("hp-c2247");
+        let drive = plain("hp-c2247");
         let sectors = drive.1.layout.sectors();
         let pivot = Lbn(sectors.0 / 3 / 8 * 8);
         let transfer = |from: Lbn, to: Lbn| {
@@ -250,18 +250,18 @@ mod tests {
         assert!((both / all - 1.0).abs() < 1e-9, "{both} {all}");
     }
 
-    /// On a drive with zones the outer part has fewer cylinders and faster tracks, so it is larger.
-    /// A scan of all pivots finds none better.
+    /// On a drive with zones, the outer part has fewer cylinders and faster tracks, so it is
+    /// larger. A scan of pivots finds no better one.
     #[test]
     fn no_other_pivot_is_better() {
-        let drive = bare("ibm-18es");
+        let drive = plain("ibm-18es");
         let reads = reads(&drive);
         let equal = reads.equal_utilisations().unwrap();
         let [first, second] = equal.utilisations(1.0);
         assert!((first / second - 1.0).abs() < 1e-3, "{equal:?}");
         assert!(equal.share > 0.505 && equal.share < 0.6, "{equal:?}");
         for rate in [0.02, 0.17] {
-            let min = reads.least_response(rate).unwrap();
+            let min = reads.min_response_pivot(rate).unwrap();
             let found = min.response(rate).unwrap();
             for percent in (2..=98).step_by(4) {
                 let split = reads.split(f64::from(percent) / 100.0);
@@ -270,17 +270,17 @@ mod tests {
                 assert!(found <= other, "{percent} %: {other} before {found}");
             }
         }
-        assert_eq!(reads.least_response(0.25), None);
+        assert_eq!(reads.min_response_pivot(0.25), None);
     }
 
-    /// Cylinders of equal capacity: the halves are equal.
+    /// With cylinders of equal capacity, the halves are equal.
     #[test]
     fn without_zones_the_pivot_is_in_the_middle() {
-        let drive = bare("hp-97560");
+        let drive = plain("hp-97560");
         let reads = reads(&drive);
         let equal = reads.equal_utilisations().unwrap();
         assert!((equal.share - 0.5).abs() < 1e-3, "{equal:?}");
-        let min = reads.least_response(0.05).unwrap();
+        let min = reads.min_response_pivot(0.05).unwrap();
         assert!((min.share - 0.5).abs() < 2e-3, "{min:?}");
     }
 }

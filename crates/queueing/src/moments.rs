@@ -1,9 +1,9 @@
 //! The first three moments of a time.
 
-/// The means of a time, of its square and of its cube, about zero.
+/// The means of a time, its square and its cube.
 ///
 /// The variance of a wait needs all three ([`crate::queues::mg1_wait`]). If the time is in
-/// milliseconds, they are in milliseconds, their squares and their cubes.
+/// milliseconds, their units are ms, ms^2 and ms^3.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Moments {
     pub first: f64,
@@ -20,18 +20,18 @@ impl Moments {
         }
     }
 
-    /// The moments of a time uniform over 0 to `longest`: longest^i / (i + 1) (liu05, eq. 4.5).
-    pub fn uniform(longest: f64) -> Self {
-        Self::constant(longest).scaled([1.0 / 2.0, 1.0 / 3.0, 1.0 / 4.0])
+    /// Returns the moments of a uniform time from 0 to `max`: max^i / (i + 1) (liu05, eq. 4.5).
+    pub fn uniform(max: f64) -> Self {
+        Self::constant(max).scaled([1.0 / 2.0, 1.0 / 3.0, 1.0 / 4.0])
     }
 
-    /// The moments of an exponential time with mean `mean`: i! mean^i.
+    /// Returns the moments of an exponential time with mean `mean`: i! mean^i.
     pub fn exponential(mean: f64) -> Self {
         Self::constant(mean).scaled([1.0, 2.0, 6.0])
     }
 
-    /// The moments of a time that is one of `parts`, each with its weight. Weights need not add up
-    /// to 1; zero moments if they add up to 0.
+    /// Returns the moments of a time that is one of `parts`, each with its weight. Weights need not
+    /// add up to 1; if they add up to 0, all moments are 0.
     pub fn mixture(parts: impl IntoIterator<Item = (f64, Self)>) -> Self {
         let (mut weight, mut sum) = (0.0, Self::default());
         for (share, part) in parts {
@@ -47,7 +47,7 @@ impl Moments {
         }
     }
 
-    /// The moments of the sum of this time and an independent `other`, by the binomial
+    /// Returns the moments of the sum of this time and an independent `other`, by the binomial
     /// theorem; the second moment is liu05, equation 4.8.
     pub fn plus(self, other: Self) -> Self {
         let (a, b) = (self, other);
@@ -76,19 +76,19 @@ mod tests {
     use super::*;
 
     impl Moments {
-        /// Asserts that all three are right, with a relative error below `within`.
-        pub fn assert_near(self, expected: Self, within: f64) {
+        /// Asserts that the relative errors of all three are below `tolerance`.
+        pub fn assert_near(self, expected: Self, tolerance: f64) {
             let all = |moments: Self| [moments.first, moments.second, moments.third];
-            for (found, right) in all(self).into_iter().zip(all(expected)) {
-                let off = found / right - 1.0;
-                assert!(off.abs() < within, "{self:?}, expected {expected:?}");
+            for (found, correct) in all(self).into_iter().zip(all(expected)) {
+                let error = found / correct - 1.0;
+                assert!(error.abs() < tolerance, "{self:?}, expected {expected:?}");
             }
         }
     }
 
-    /// Two dice: every outcome is one of 36.
+    /// All 36 outcomes of two dice.
     #[test]
-    fn a_sum_has_the_moments_of_its_enumeration() {
+    fn moments_of_a_sum_match_an_enumeration() {
         let die = Moments::mixture((1..=6).map(|n| (1.0, Moments::constant(f64::from(n)))));
         let pairs = (1..=6).flat_map(|a| (1..=6).map(move |b| f64::from(a + b)));
         let expected = Moments::mixture(pairs.map(|sum| (1.0, Moments::constant(sum))));
@@ -99,14 +99,14 @@ mod tests {
 
     /// The midpoint rule, over 10^5 intervals of the time, or of its distribution function.
     #[test]
-    fn uniform_and_exponential_times_have_the_moments_of_their_integrals() {
+    fn moments_of_uniform_and_exponential_times_match_their_integrals() {
         let steps = 100_000;
         let at = |n: u32| (f64::from(n) + 0.5) / f64::from(steps);
         let sum = |time: fn(f64) -> f64| {
             Moments::mixture((0..steps).map(|n| (1.0, Moments::constant(time(at(n))))))
         };
         sum(|u| 7.0 * u).assert_near(Moments::uniform(7.0), 1e-8);
-        // The tail cut off beyond 1 - 1 / (2 steps) is at most 0.5 % of the third moment.
+        // The tail that is cut off beyond 1 - 1 / (2 steps) is at most 0.5 % of the third moment.
         sum(|u| -2.0 * (-u).ln_1p()).assert_near(Moments::exponential(2.0), 5e-3);
     }
 }

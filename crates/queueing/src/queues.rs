@@ -9,11 +9,11 @@ pub struct Spread {
     pub variance: f64,
 }
 
-/// Returns the wait before service for arrivals at `rate` and independent services with the moments
-/// `service` (Pollaczek-Khinchine; liu05, equation B.4 and the text below it).
+/// Returns the wait before service for arrivals at `rate` and independent service times with the
+/// moments `service` (Pollaczek-Khinchine; liu05, equation B.4 and the text below it).
 ///
-/// With load r = rate b1, the mean is rate b2 / 2 (1 - r). The mean square is twice the square of
-/// the mean plus rate b3 / 3 (1 - r). `None` for a load of 1 or more, or a negative rate.
+/// With load r = rate b1, the mean is rate b2 / 2 (1 - r). The mean square is twice the squared
+/// mean, plus rate b3 / 3 (1 - r). `None` for a load of 1 or more, or a negative rate.
 pub fn mg1_wait(rate: f64, service: &Moments) -> Option<Spread> {
     let idle = 1.0 - rate * service.first;
     if rate < 0.0 || idle <= 0.0 {
@@ -24,8 +24,8 @@ pub fn mg1_wait(rate: f64, service: &Moments) -> Option<Spread> {
     Some(Spread { mean, variance })
 }
 
-/// Returns the response time, from arrival to completion: the wait plus the service, which are
-/// independent (liu05, section 5.3.2 and appendix B.3). `None` as for [`mg1_wait`].
+/// Returns the response time, from arrival to completion: the sum of the independent wait and
+/// service (liu05, section 5.3.2 and appendix B.3). Returns `None` like [`mg1_wait`].
 pub fn mg1_response(rate: f64, service: &Moments) -> Option<Spread> {
     let wait = mg1_wait(rate, service)?;
     Some(Spread {
@@ -34,14 +34,14 @@ pub fn mg1_response(rate: f64, service: &Moments) -> Option<Spread> {
     })
 }
 
-/// Returns the saturation rate, 1 / b1 (liu05, section 4.1.4); infinite for services of no length.
-pub fn largest_rate(service: &Moments) -> f64 {
+/// Returns the saturation rate, 1 / b1 (liu05, section 4.1.4); infinite if services take no time.
+pub fn saturation_rate(service: &Moments) -> f64 {
     1.0 / service.first
 }
 
 #[derive(Clone, Copy, Debug)]
 pub struct Class {
-    /// Poisson arrivals, in the inverse of the unit of time.
+    /// The rate of Poisson arrivals, in the inverse of the unit of time.
     pub rate: f64,
     pub service: Moments,
 }
@@ -53,9 +53,9 @@ impl Class {
 }
 
 /// Returns the mean waits of two classes with non-preemptive priority, `first` before `second`,
-/// each in order of arrival, in the unit of time (liu05, appendix B.4).
+/// each in order of arrival, in the unit of the services (liu05, appendix B.4).
 ///
-/// A request waits for the rest of the current service, W0 = (rate1 b2 + rate2 b2') / 2 on average,
+/// A request waits for the end of the current service, W0 = (rate1 b2 + rate2 b2') / 2 on average,
 /// and for all requests that precede it. With loads r1 and r2 the waits are W0 / (1 - r1) and
 /// W0 / (1 - r1) (1 - r1 - r2). `None` if the loads add up to 1 or more, or a rate is negative.
 pub fn priority_waits(first: &Class, second: &Class) -> Option<(f64, f64)> {
@@ -63,8 +63,8 @@ pub fn priority_waits(first: &Class, second: &Class) -> Option<(f64, f64)> {
     if first.rate < 0.0 || second.rate < 0.0 || idle <= 0.0 {
         return None;
     }
-    let rest = (first.rate * first.service.second + second.rate * second.service.second) / 2.0;
-    let wait = rest / (1.0 - first.load());
+    let residual = (first.rate * first.service.second + second.rate * second.service.second) / 2.0;
+    let wait = residual / (1.0 - first.load());
     Some((wait, wait / idle))
 }
 
@@ -92,7 +92,7 @@ fn waiting_probability(rate: f64, service: f64) -> Option<f64> {
 ///
 /// Uses Erlang's formula for the probability that all servers are busy. For two servers, such as
 /// disks that share one queue, the result is service / (1 - r^2), where r = rate service / 2 is the
-/// load of each (liu05, section 7.3). `None` for a load of 1 or more, no servers, a negative rate.
+/// load of each (liu05, section 7.3). `None` for a load of 1 or more, no servers or a rate below 0.
 pub fn mmc_response(servers: u32, rate: f64, service: f64) -> Option<f64> {
     let offered = rate * service;
     let idle = f64::from(servers) - offered;
@@ -108,7 +108,7 @@ pub fn mmc_response(servers: u32, rate: f64, service: f64) -> Option<f64> {
     Some(service + waiting * service / idle)
 }
 
-/// The maximum number of requests that shorten the mean service (liu05: "say M' = 128").
+/// With more requests to choose from, the mean service does not shorten (liu05: "say M' = 128").
 pub const MAX_CHOICE: u32 = 128;
 
 /// Returns the mean service time by the number m of requests to choose from, from 1 to
@@ -123,9 +123,9 @@ pub fn satf_services(alone: f64, power: f64) -> Vec<f64> {
 /// Returns the mean response time for arrivals at `rate`, in the unit of `services`; `None` if the
 /// server is saturated, the rate is 0 or less, or there are no services.
 ///
-/// The state is the number of requests m. Arrivals are Poisson, services exponential with mean
-/// `services`\[m - 1\], and the last of these for more requests. P\[m\] = `rate` x\[m\] P\[m - 1\],
-/// and the response is the mean of m over `rate` by Little's law.
+/// The state is the number of requests m. Arrivals are Poisson; services are exponential with mean
+/// `services`\[m - 1\], or the last entry for more requests. P\[m\] = `rate` x\[m\] P\[m - 1\], and
+/// the response is the mean of m over `rate` by Little's law.
 ///
 /// The listing in the thesis ("Computation of mean response time in SATF") is wrong as printed. It
 /// uses service times relative to a single request and scales their sum only once, although a
@@ -143,7 +143,7 @@ pub fn satf_response(rate: f64, services: &[f64]) -> Option<f64> {
         sum += weight;
         number += f64::from(m) * weight;
     }
-    // From the last one on the weights are a geometric series.
+    // From the last entry on, the weights are a geometric series.
     weight *= last;
     sum += weight / (1.0 - last);
     let max = services.len() as f64;
@@ -158,7 +158,7 @@ mod tests {
 
     /// The response of M/M/1 is exponential with mean 1 / (m - rate).
     #[test]
-    fn exponential_services_are_m_m_1() {
+    fn exponential_services_match_m_m_1() {
         for load in [0.0, 0.1, 0.5, 0.9, 0.99] {
             let found = mg1_response(load, &Moments::exponential(1.0)).unwrap();
             let mean = 1.0 / (1.0 - load);
@@ -168,7 +168,7 @@ mod tests {
         }
     }
 
-    /// The wait of M/D/1 is r / 2 (1 - r) services, half that of M/M/1.
+    /// The wait of M/D/1 is r / 2 (1 - r) services, half of that of M/M/1.
     #[test]
     fn constant_services_wait_half_as_long() {
         for load in [0.1, 0.5, 0.9] {
@@ -178,18 +178,17 @@ mod tests {
     }
 
     #[test]
-    fn it_saturates_at_a_load_of_one() {
+    fn a_queue_saturates_at_a_load_of_one() {
         let service = Moments::uniform(10.0);
         assert!(mg1_wait(0.1999, &service).is_some());
         assert_eq!(mg1_wait(0.2, &service), None);
         assert_eq!(mg1_wait(0.3, &service), None);
         assert_eq!(mg1_wait(-0.1, &service), None);
-        assert_eq!(largest_rate(&service), 0.2);
+        assert_eq!(saturation_rate(&service), 0.2);
     }
 
-    /// Uniform services at a load of 0.6.
     #[test]
-    fn a_simulated_queue_agrees() {
+    fn mg1_wait_matches_a_simulated_queue() {
         let expected = mg1_wait(0.6, &Moments::uniform(2.0)).unwrap();
         let run = |seed| {
             let mut random = Random::new(seed);
@@ -210,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn a_class_alone_is_m_g_1() {
+    fn a_single_class_matches_m_g_1() {
         let alone = class(0.3, Moments::uniform(4.0));
         let none = Class { rate: 0.0, ..alone };
         let expected = mg1_wait(0.3, &alone.service).unwrap().mean;
@@ -219,10 +218,10 @@ mod tests {
         assert!((first - expected).abs() < 1e-12 && (second - expected).abs() < 1e-12);
     }
 
-    /// Kleinrock's conservation law: the mean of the waits, weighted by the loads, does not depend
-    /// on the order, and in order of arrival all have the wait of M/G/1.
+    /// Kleinrock's conservation law: the mean wait, weighted by the loads, does not depend on the
+    /// order; in order of arrival, all classes have the wait of M/G/1.
     #[test]
-    fn the_gain_of_one_class_is_the_loss_of_the_other() {
+    fn priorities_conserve_the_load_weighted_wait() {
         let short = class(0.2, Moments::constant(1.0));
         let long = class(0.1, Moments::exponential(5.0));
         let all = Moments::mixture([short, long].map(|class| (class.rate, class.service)));
@@ -235,15 +234,14 @@ mod tests {
     }
 
     #[test]
-    fn both_saturate_together() {
+    fn both_classes_saturate_together() {
         let [half, less] = [0.5, 0.49].map(|rate| class(rate, Moments::constant(1.0)));
         assert!(priority_waits(&half, &half).is_none());
         assert!(priority_waits(&half, &less).is_some());
     }
 
-    /// Uniform services, and exponential ones.
     #[test]
-    fn a_simulated_queue_of_two_classes_agrees() {
+    fn priority_waits_match_a_simulated_queue() {
         let run = |seed| {
             let mut random = Random::new(seed);
             let (mut now, mut next) = (0.0, [0.0, 0.0]);
@@ -279,9 +277,9 @@ mod tests {
         second.assert_near(expected.1);
     }
 
-    /// A root of s = (2 r / (1 - s + 2 r))^2, the transform of the pauses at (1 - s) / service.
+    /// The root of s = (2 r / (1 - s + 2 r))^2, the transform of the pauses at (1 - s) / service.
     #[test]
-    fn the_probability_of_a_wait_is_the_root_it_is_defined_by() {
+    fn the_waiting_probability_satisfies_its_equation() {
         for load in [0.0, 0.01, 0.3, 0.5, 0.8, 0.99] {
             let s = waiting_probability(load, 1.0).unwrap();
             let transform = (2.0 * load / (1.0 - s + 2.0 * load)).powi(2);
@@ -305,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn a_simulated_e2m1_queue_agrees() {
+    fn e2m1_response_matches_a_simulated_queue() {
         let run = |seed| {
             let pause = |r: &mut Random| r.exponential(1.2) + r.exponential(1.2);
             let waits = serve(&mut Random::new(seed), 1, pause, |r| r.exponential(1.0));
@@ -316,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn one_server_is_m_m_1_and_two_are_as_printed() {
+    fn mmc_response_matches_m_m_1_and_the_thesis_for_two_servers() {
         for load in [0.0, 0.1, 0.5, 0.9, 0.99] {
             let one = mmc_response(1, load, 1.0).unwrap();
             assert!((one * (1.0 - load) - 1.0).abs() < 1e-12, "{load}");
@@ -330,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn simulated_mmc_queues_agree() {
+    fn mmc_response_matches_simulated_queues() {
         for servers in [2, 5] {
             let rate = 0.8 * f64::from(servers);
             let run = |seed| {
@@ -350,7 +348,7 @@ mod tests {
 
     /// With a power of 0 it is M/M/1, whose mean response is 1 / (1 - load).
     #[test]
-    fn without_a_choice_it_is_one_server() {
+    fn satf_with_a_power_of_0_matches_m_m_1() {
         for load in [0.1, 0.5, 0.9, 0.99] {
             let found = by_power(load, 0.0).unwrap();
             assert!((found * (1.0 - load) - 1.0).abs() < 1e-9, "{load} {found}");
@@ -362,16 +360,16 @@ mod tests {
 
     /// With a power of 1 requests do not delay each other: M/M/infinity.
     #[test]
-    fn nothing_waits_if_services_shrink_with_the_queue() {
+    fn satf_with_a_power_of_1_has_no_waits() {
         for load in [0.1, 1.0, 5.0, 40.0] {
             let found = by_power(load, 1.0).unwrap();
             assert!((found - 1.0).abs() < 1e-9, "{load} {found}");
         }
     }
 
-    /// By hand up to three requests, at a load at which more are rare.
+    /// Calculated by hand for up to three requests, at a load at which more are rare.
     #[test]
-    fn weights_follow_the_powers() {
+    fn satf_response_matches_a_calculation_by_hand() {
         let by_hand = |load: f64| {
             let second = load * load / 2_f64.sqrt();
             let third = second * load / 3_f64.sqrt();
@@ -384,21 +382,21 @@ mod tests {
     }
 
     #[test]
-    fn it_saturates_at_the_rate_of_the_longest_queue() {
+    fn satf_saturates_at_the_service_rate_of_the_longest_queue() {
         let max = f64::from(MAX_CHOICE).powf(0.2);
         assert!(by_power(max * 0.999, 0.2).is_some());
         assert_eq!(by_power(max, 0.2), None);
     }
 
     #[test]
-    fn services_of_any_length_scale() {
+    fn satf_response_scales_with_the_service_time() {
         let one = by_power(1.2, 0.2).unwrap();
         let long = satf_response(1.2 / 11.5, &satf_services(11.5, 0.2)).unwrap();
         assert!((long / 11.5 / one - 1.0).abs() < 1e-12);
     }
 
-    /// The printed listing at M/M/1, services of 10 ms and 50 requests a second: normalised or not,
-    /// it is far from the 20 ms of 1 / (1 / 10 ms - 50 / s).
+    /// The printed listing for M/M/1, services of 10 ms and 50 requests a second: normalised or
+    /// not, it is far from the 20 ms of 1 / (1 / 10 ms - 50 / s).
     #[test]
     fn the_printed_listing_does_not_give_m_m_1() {
         let printed = |rate: f64, alone: f64| {
@@ -412,14 +410,14 @@ mod tests {
         };
         let right = satf_response(0.05, &satf_services(10.0, 0.0)).unwrap();
         assert!((right - 20.0).abs() < 1e-9, "{right}");
-        // Rate per millisecond, and in services with a response in services.
+        // With a rate per millisecond, and with a rate and a response in units of the service.
         assert!(printed(0.05, 10.0) < 1.0);
         assert!((printed(0.5, 1.0) - 2.0 * 2.0 / 3.0).abs() < 1e-9);
     }
 
     /// Services are exponential and depend on the length of the queue.
     #[test]
-    fn a_simulated_process_agrees() {
+    fn satf_response_matches_a_simulated_process() {
         let (rate, services) = (1.2, satf_services(1.0, 0.2));
         let run = |seed| {
             let mut random = Random::new(seed);

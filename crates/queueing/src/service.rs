@@ -30,8 +30,8 @@ impl Service {
     ///
     /// Positioning starts from a request with the same distribution, with equal probability from
     /// each surface, and ends at an independent angle; so seek and rotation are independent (see
-    /// section 4.1.4). The buffer, overheads and the bus are left out, as in the thesis: it is the
-    /// service of [`mechanism_alone`]. `None` if no such request fits on the drive.
+    /// section 4.1.4). The buffer, overheads and bus are ignored, as in the thesis: see
+    /// [`mechanism_alone`]. `None` if no such request fits on the drive.
     pub fn new(spec: &Spec, mechanism: &Mechanism, op: Op, sectors: SectorCount) -> Option<Self> {
         let blocks = all_blocks(&mechanism.layout);
         Self::within(&blocks, spec, mechanism, op, sectors)
@@ -45,12 +45,12 @@ impl Service {
         op: Op,
         sectors: SectorCount,
     ) -> Option<Self> {
-        let zero_latency = if op.is_read() {
+        let has_zero_latency = if op.is_read() {
             spec.buffer.read_on_arrival
         } else {
             spec.buffer.write_on_arrival
         };
-        let media = Media::new(blocks, mechanism, op, sectors, zero_latency)?;
+        let media = Media::new(blocks, mechanism, op, sectors, has_zero_latency)?;
         let seek = seek(mechanism, &Distances::within(blocks, &mechanism.layout), op);
         Some(Self {
             seek,
@@ -60,7 +60,7 @@ impl Service {
         })
     }
 
-    /// Returns the service of a mixture of two kinds of requests, each with its share.
+    /// Returns the service of a mixture of two kinds of requests with their shares.
     pub fn mixture(parts: [(f64, Self); 2]) -> Self {
         let mixture = |component: fn(&Self) -> Moments| {
             Moments::mixture(parts.iter().map(|(share, part)| (*share, component(part))))
@@ -74,26 +74,26 @@ impl Service {
     }
 }
 
-/// Returns the time of a movement: liu05, equation 4.4, for both directions and to any surface.
+/// Returns the time of an arm movement in either direction, to any surface: liu05, equation 4.4.
 fn seek(mechanism: &Mechanism, distances: &Distances, op: Op) -> Moments {
     let surfaces = f64::from(mechanism.layout.surfaces());
     let time = |from, to, head_changes| {
-        let way = (Cylinder(from), Cylinder(to));
-        Moments::constant(mechanism.seek.total(op, way, head_changes).as_ms())
+        let movement = (Cylinder(from), Cylinder(to));
+        Moments::constant(mechanism.seek.total(op, movement, head_changes).as_ms())
     };
     let movement = |distance| {
-        let ways = [(0, distance), (distance, 0)].into_iter();
-        let each = ways.flat_map(|(from, to)| {
-            let stays = (1.0, time(from, to, false));
-            [stays, (surfaces - 1.0, time(from, to, true))]
+        let directions = [(0, distance), (distance, 0)].into_iter();
+        let each = directions.flat_map(|(from, to)| {
+            let same_head = (1.0, time(from, to, false));
+            [same_head, (surfaces - 1.0, time(from, to, true))]
         });
         (distances.probability(distance), Moments::mixture(each))
     };
     Moments::mixture((0..distances.cylinders()).map(movement))
 }
 
-/// Returns the geometry, rotation, arm and zero latency of `spec`, without what the theory ignores:
-/// overheads, bus, caching and read-ahead, the drive's own queue, and random variation of seeks.
+/// Returns `spec` with its geometry, rotation, arm and zero latency only. The theory ignores the
+/// rest: overheads, bus, caching and read-ahead, the drive's queue, and random variation of seeks.
 pub fn mechanism_alone(spec: &Spec) -> Spec {
     Spec {
         mechanics: Mechanics {
@@ -116,28 +116,27 @@ pub fn mechanism_alone(spec: &Spec) -> Spec {
 /// The rotational wait and the transfer of requests of one size, in milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Media {
-    /// From the head's arrival on the track to the first sector; with zero latency, what the
-    /// request takes beyond its transfer.
+    /// From the head's arrival on the track to the first sector; with zero latency, the time of
+    /// the request minus its transfer.
     rotation: Moments,
-    /// From the first sector to the end of the last, including the move to another track.
+    /// From the first sector to the end of the last, including moves to other tracks.
     transfer: Moments,
     both: Moments,
 }
 
-/// Requests that transfer in the same way: the width of a sector and, where tracks change, the
-/// whole transfer, both in raw units of [`Angle`].
+/// Requests with equal transfers: the width of a sector and the whole transfer, including track
+/// changes, both in raw units of [`Angle`].
 type Pass = (u64, u128);
 
-/// The tolerance for a sector whose start has just passed: 2^-20 revolutions, as in the model.
+/// The tolerance for a sector whose start has just passed: 2^-20 revolutions, as in simulations.
 const GRACE: u64 = 1 << 44;
 
-/// Raw units of a revolution.
 const REVOLUTION: u128 = 1 << 64;
 
 impl Media {
     /// Returns the times of requests for `sectors` blocks that begin at multiples of `sectors` in
-    /// `blocks`, all equally likely, found at any angle. If `zero_latency`, a request on one track
-    /// may begin with any of its sectors; one that continues to another track waits for its first.
+    /// `blocks`, all equally likely, found at any angle. If `has_zero_latency`, a request on one
+    /// track may begin with any of its sectors; others wait for their first sector.
     ///
     /// The transfer times are counted over the runs of the layout, request by request. This is
     /// exact, while liu05, equations 4.6 and 4.7, assume that a request stays on one track.
@@ -147,17 +146,17 @@ impl Media {
         mechanism: &Mechanism,
         op: Op,
         sectors: SectorCount,
-        zero_latency: bool,
+        has_zero_latency: bool,
     ) -> Option<Self> {
         let revolution = mechanism.rotation.period().as_ms();
         let ms = |raw: u128| raw as f64 / REVOLUTION as f64 * revolution;
         let passes = passes(mechanism, op, sectors, blocks)?;
         let part = |((sector, all), count): (&Pass, &u64)| {
-            let is_whole = *all == width(*sector) * u128::from(sectors.0);
-            let rotation = if zero_latency && is_whole {
+            let is_on_one_track = *all == width(*sector) * u128::from(sectors.0);
+            let rotation = if has_zero_latency && is_on_one_track {
                 zero_latency_wait(revolution, ms(*all), ms(width(*sector)))
             } else {
-                // A first sector anywhere on the track (liu05, equation 4.5).
+                // The first sector may be anywhere on the track (liu05, equation 4.5).
                 Moments::uniform(revolution)
             };
             (*count as f64, rotation, Moments::constant(ms(*all)))
@@ -178,7 +177,7 @@ fn all_blocks(layout: &Layout) -> Range<Lbn> {
     Lbn(0)..Lbn(layout.sectors().0)
 }
 
-/// Returns a sector's width in raw units; an angle of zero is a whole revolution.
+/// Returns a sector's width in raw units; an angle of zero means a whole revolution.
 fn width(sector: u64) -> u128 {
     match sector {
         0 => REVOLUTION,
@@ -186,7 +185,7 @@ fn width(sector: u64) -> u128 {
     }
 }
 
-/// Counts the requests by the way in which they transfer.
+/// Counts the requests by their transfers.
 fn passes(
     mechanism: &Mechanism,
     op: Op,
@@ -203,11 +202,11 @@ fn passes(
         let sector = run.sector_angle.as_raw();
         let first = at.next_multiple_of(sectors.0);
         let whole = next.saturating_sub(first) / sectors.0;
-        let divided = first + whole * sectors.0;
+        let crossing = first + whole * sectors.0;
         let pass = (sector, width(sector) * u128::from(sectors.0));
         *passes.entry(pass).or_default() += whole;
-        if divided < next && divided < end {
-            let pass = (sector, divided_pass(mechanism, op, Lbn(divided), sectors));
+        if crossing < next && crossing < end {
+            let pass = (sector, crossing_pass(mechanism, op, Lbn(crossing), sectors));
             *passes.entry(pass).or_default() += 1;
         }
         at = next;
@@ -217,17 +216,17 @@ fn passes(
 }
 
 /// Returns the transfer of a request over several runs, with the change to each and the wait there.
-fn divided_pass(mechanism: &Mechanism, op: Op, start: Lbn, sectors: SectorCount) -> u128 {
+fn crossing_pass(mechanism: &Mechanism, op: Op, start: Lbn, sectors: SectorCount) -> u128 {
     let mut run = mechanism.layout.extent(start);
     let (mut at, mut left) = (start, sectors.0);
     let (mut angle, mut passed) = (run.start, 0);
     loop {
-        let taken = run.sectors.0.min(left);
+        let count = run.sectors.0.min(left);
         let sector = run.sector_angle.as_raw();
-        passed += width(sector) * u128::from(taken);
-        angle = angle + Angle::from_raw(sector) * taken;
-        at = at + SectorCount(taken);
-        left -= taken;
+        passed += width(sector) * u128::from(count);
+        angle = angle + Angle::from_raw(sector) * count;
+        at = at + SectorCount(count);
+        left -= count;
         if left == 0 {
             return passed;
         }
@@ -244,9 +243,10 @@ fn divided_pass(mechanism: &Mechanism, op: Op, start: Lbn, sectors: SectorCount)
 
 /// Returns the rotation of the platter during the change from one run to the next, in raw units.
 fn change(mechanism: &Mechanism, op: Op, from: &Extent, to: &Extent) -> u128 {
-    let way = (from.cylinder, to.cylinder);
-    let (arm, rest) = mechanism.seek.parts(true, op, way, from.head != to.head);
-    let turned = (arm + rest).as_ms() / mechanism.rotation.period().as_ms();
+    let movement = (from.cylinder, to.cylinder);
+    let seek = &mechanism.seek;
+    let (arm, settle) = seek.parts(true, op, movement, from.head != to.head);
+    let turned = (arm + settle).as_ms() / mechanism.rotation.period().as_ms();
     (turned * REVOLUTION as f64) as u128
 }
 
@@ -262,20 +262,20 @@ pub fn streaming_bytes_per_s(spec: &Spec) -> Option<f64> {
     Some(bytes as f64 / (media.transfer.first / 1e3))
 }
 
-/// Returns the time of a zero-latency request beyond its `transfer`, all in the same unit: a
-/// head that arrives within the block starts with the rest of the block (liu05, section 4.1.2).
+/// Returns the time of a zero-latency request minus its `transfer`, all in the same unit: a head
+/// that arrives within the block starts with the rest of the block (liu05, section 4.1.2).
 ///
 /// With probability 1 - q, where q = transfer / revolution, the head arrives outside the block and
 /// waits uniformly over the rest of the revolution. Otherwise it waits for all of the rest, plus up
-/// to one `sector` because it arrived within one. The mean is
-/// q (T - x + s / 2) + (1 - q) (T - x) / 2. A block of at least a revolution waits up to a sector.
+/// to one `sector` because it arrived in the middle of one. The mean is q (T - x + s / 2) + (1 - q)
+/// (T - x) / 2. A block of at least a revolution waits up to a sector.
 fn zero_latency_wait(revolution: f64, transfer: f64, sector: f64) -> Moments {
-    let rest = (revolution - transfer).max(0.0);
-    let within = (transfer / revolution).clamp(0.0, 1.0);
-    let lands_within = Moments::constant(rest).plus(Moments::uniform(sector));
+    let gap = (revolution - transfer).max(0.0);
+    let inside_share = (transfer / revolution).clamp(0.0, 1.0);
+    let inside_wait = Moments::constant(gap).plus(Moments::uniform(sector));
     Moments::mixture([
-        (1.0 - within, Moments::uniform(rest)),
-        (within, lands_within),
+        (1.0 - inside_share, Moments::uniform(gap)),
+        (inside_share, inside_wait),
     ])
 }
 
@@ -287,12 +287,12 @@ pub(crate) mod tests {
     use super::*;
     use crate::simulated::{Random, means};
 
-    /// A drive of the catalogue without what the theory leaves out.
-    pub fn bare(name: &str) -> (Spec, Mechanism) {
-        bare_spec(diskarm_drives::find(name).expect("a drive").text)
+    /// Returns a drive of the catalogue without the features that the theory ignores.
+    pub fn plain(name: &str) -> (Spec, Mechanism) {
+        plain_spec(diskarm_drives::find(name).expect("a drive").text)
     }
 
-    fn bare_spec(text: &str) -> (Spec, Mechanism) {
+    fn plain_spec(text: &str) -> (Spec, Mechanism) {
         let spec = mechanism_alone(&diskarm_core::spec::parse(text, "drive").unwrap());
         let layout = Arc::new(Layout::new(&spec.geometry).unwrap());
         let mechanism = Mechanism::new(&spec, layout, Angle::ZERO);
@@ -304,7 +304,7 @@ pub(crate) mod tests {
         Media::new(&blocks, mechanism, op, SectorCount(sectors), false)
     }
 
-    /// Returns the head's position on the track of `at`, at the start of time.
+    /// Returns a head on the track of `at` at the start of the simulation.
     fn start(mechanism: &Mechanism, at: Lbn) -> Position {
         let run = mechanism.layout.extent(at);
         Position {
@@ -314,7 +314,7 @@ pub(crate) mod tests {
         }
     }
 
-    /// Transfers the blocks; returns when the first begins, and the head's last position.
+    /// Transfers the blocks; returns the start of the first one, and the head's last position.
     fn transferred(
         mechanism: &Mechanism,
         mut head: Position,
@@ -328,13 +328,13 @@ pub(crate) mod tests {
             begin.get_or_insert(piece.begin);
             (at, head) = (piece.end_lbn(), piece.position_after());
         }
-        (begin.expect("a request has a piece"), head)
+        (begin.expect("a request has at least one piece"), head)
     }
 
-    /// Every ordered pair of tracks of a drive with 40 cylinders of 8 surfaces, of equal capacity.
-    /// The head switch, in 7 of 8 requests, takes longer than any movement of the arm.
+    /// All ordered pairs of tracks of a drive with 40 cylinders of 8 surfaces, of equal capacity.
+    /// The head switch, in 7 of 8 requests, takes longer than any arm movement.
     #[test]
-    fn movements_are_those_between_all_pairs_of_tracks() {
+    fn seek_times_match_an_enumeration_of_track_pairs() {
         let text = diskarm_drives::find("hp-335h")
             .expect("a drive")
             .text
@@ -342,7 +342,7 @@ pub(crate) mod tests {
             .replace("[0, 1449]", "[0, 40]")
             .replace("1_309_896", "36_160")
             .replace("head_switch = \"1 ms\"", "head_switch = \"30 ms\"");
-        let (_, mechanism) = bare_spec(&text);
+        let (_, mechanism) = plain_spec(&text);
         let tracks: Vec<(Cylinder, u32)> = (0..40)
             .flat_map(|cylinder| (0..8).map(move |head| (Cylinder(cylinder), head)))
             .collect();
@@ -350,8 +350,8 @@ pub(crate) mod tests {
             .iter()
             .flat_map(|from| tracks.iter().map(move |to| (from, to)));
         let movements = pairs.map(|(from, to)| {
-            let way = (from.0, to.0);
-            let time = mechanism.seek.total(Op::Read, way, from.1 != to.1);
+            let movement = (from.0, to.0);
+            let time = mechanism.seek.total(Op::Read, movement, from.1 != to.1);
             (1.0, Moments::constant(time.as_ms()))
         });
         let enumerated = Moments::mixture(movements);
@@ -360,12 +360,12 @@ pub(crate) mod tests {
         found.assert_near(enumerated, 1e-9);
     }
 
-    /// Services at random, each beginning where the last ended, timed by the mechanism. 20 means of
-    /// 20,000 each; see [`crate::simulated::Mean::assert_near`] for the level.
+    /// Random requests, each starting where the last one ended, timed by the mechanism: 20 means of
+    /// 20,000 each. For the significance level see [`crate::simulated::Mean::assert_near`].
     #[test]
-    fn services_are_those_of_random_requests() {
+    fn service_times_match_random_requests() {
         for (drive, op) in [("hp-c2247", Op::Read), ("ibm-18es", Op::Write)] {
-            let (spec, mechanism) = bare(drive);
+            let (spec, mechanism) = plain(drive);
             let sectors = SectorCount(8);
             let units = mechanism.layout.sectors().0 / sectors.0;
             let run = |seed| {
@@ -391,16 +391,16 @@ pub(crate) mod tests {
 
     /// Table 4.1 gives the Ultrastar 18ES 11.55 ms, and the Lightning 16.72 ms.
     #[test]
-    fn the_thesis_mean_services_are_near() {
+    fn mean_service_times_match_the_thesis() {
         for (drive, printed) in [("ibm-18es", 11.55), ("ibm-lightning", 16.72)] {
-            let (spec, mechanism) = bare(drive);
+            let (spec, mechanism) = plain(drive);
             let service = Service::new(&spec, &mechanism, Op::Read, SectorCount(8)).unwrap();
             let found = service.total.first;
             assert!((found / printed - 1.0).abs() < 0.01, "{drive} {found}");
         }
     }
 
-    /// Every request of a drive, transferred by its mechanism from its first sector on.
+    /// Enumerates all requests of a drive, transferred by its mechanism from their first sectors.
     fn enumerated(mechanism: &Mechanism, op: Op, sectors: SectorCount) -> Moments {
         let each = (0..mechanism.layout.sectors().0 / sectors.0).map(|unit| {
             let (at, end) = (Lbn(unit * sectors.0), Lbn((unit + 1) * sectors.0));
@@ -411,9 +411,9 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn transfers_are_those_of_every_request() {
+    fn transfer_times_match_an_enumeration_of_requests() {
         for (drive, sectors) in [("hp-335h", 16), ("hp-c2247", 16), ("hp-c2247", 200)] {
-            let mechanism = bare(drive).1;
+            let mechanism = plain(drive).1;
             for op in [Op::Read, Op::Write] {
                 let sectors = SectorCount(sectors);
                 let found = media(&mechanism, op, sectors.0).unwrap().transfer;
@@ -426,8 +426,8 @@ pub(crate) mod tests {
     /// Equation 4.7 is exact if no request changes tracks: 4 KiB on the Lightning, whose 96
     /// sectors are twelve requests.
     #[test]
-    fn requests_that_divide_the_track_transfer_as_printed() {
-        let mechanism = bare("ibm-lightning").1;
+    fn requests_that_divide_the_track_match_equation_4_7() {
+        let mechanism = plain("ibm-lightning").1;
         let found = media(&mechanism, Op::Read, 8).unwrap();
         let revolution = mechanism.rotation.period().as_ms();
         assert!((found.transfer.first - revolution / 12.0).abs() < 1e-5);
@@ -437,7 +437,7 @@ pub(crate) mod tests {
 
     #[test]
     fn requests_that_do_not_fit_have_no_moments() {
-        let mechanism = bare("hp-335h").1;
+        let mechanism = plain("hp-335h").1;
         let all = mechanism.layout.sectors().0;
         assert_eq!(media(&mechanism, Op::Read, 0), None);
         assert_eq!(media(&mechanism, Op::Read, all + 1), None);
@@ -449,19 +449,19 @@ pub(crate) mod tests {
     #[test]
     fn the_streaming_rate_follows_from_the_skews() {
         let text = include_str!("../../scan/tests/scan/small.toml");
-        let spec = diskarm_core::spec::parse(text, "small.toml").expect("a sound specification");
+        let spec = diskarm_core::spec::parse(text, "small.toml").expect("a valid specification");
         let zone = |cylinders: f64, sectors: f64, track: f64, cylinder: f64| {
             10.0 * cylinders * (3.0 + (2.0 * track + cylinder) / sectors)
         };
         let min_ms = zone(40.0, 40.0, 5.0, 9.0) + zone(20.0, 30.0, 4.0, 7.0) - 10.0 * 16.0 / 40.0;
-        let ms = 6600.0 * 512.0 / streaming_bytes_per_s(&spec).expect("a sound layout") * 1e3;
+        let ms = 6600.0 * 512.0 / streaming_bytes_per_s(&spec).expect("a valid layout") * 1e3;
         assert!((min_ms..min_ms + 10.0).contains(&ms), "{ms} {min_ms}");
     }
 
-    /// The IBM Lightning of liu05, section 4.1.2: 3.45 ms with zero latency, else 3.47. A whole
-    /// track waits for a sector.
+    /// The IBM Lightning of liu05, section 4.1.2: 3.45 ms with zero latency, 3.47 ms without. A
+    /// request for a whole track waits for one sector.
     #[test]
-    fn the_lightning_waits_as_printed() {
+    fn waits_of_the_lightning_match_the_thesis() {
         let revolution = 60_000.0 / 8635.6;
         let with = zero_latency_wait(revolution, revolution / 12.0, revolution / 96.0);
         assert!((with.first - 3.45).abs() < 0.005, "{with:?}");
@@ -470,15 +470,15 @@ pub(crate) mod tests {
         assert!((whole.first - 0.25).abs() < 1e-12);
     }
 
-    /// Lands at every hundredth of each of 20 sectors, the block being the first `k`, and reads
-    /// what passes until it has all.
+    /// Arrives at every hundredth of each of 20 sectors, and reads the sectors that pass until it
+    /// has the first `k`.
     #[test]
-    fn zero_latency_is_what_landing_everywhere_takes() {
+    fn zero_latency_wait_matches_every_landing_position() {
         let (sectors, parts) = (20, 100);
         for k in [1, 3, 19, 20] {
-            let of = |at: u32| {
+            let wait = |at: u32| {
                 let position = (f64::from(at) + 0.5) / f64::from(parts);
-                // Whole sectors from the next one on, until every one of the block has passed.
+                // Reads whole sectors from the next one on, until all of the block have passed.
                 let first = position.ceil();
                 let mut last = first;
                 for sector in 0..k {
@@ -490,7 +490,7 @@ pub(crate) mod tests {
                 }
                 Moments::constant(last - position - f64::from(k))
             };
-            let landed = Moments::mixture((0..sectors * parts).map(|at| (1.0, of(at))));
+            let landed = Moments::mixture((0..sectors * parts).map(|at| (1.0, wait(at))));
             let expected = zero_latency_wait(f64::from(sectors), f64::from(k), 1.0);
             landed.assert_near(expected, 1e-3);
         }

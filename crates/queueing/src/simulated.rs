@@ -19,7 +19,7 @@ impl Random {
         Self(seed)
     }
 
-    /// Uniform over 0 to 1, never 0.
+    /// Returns a uniform number from 0 to 1, but never 0.
     pub fn uniform(&mut self) -> f64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -47,14 +47,13 @@ pub fn serve(
     for _ in 0..WARM_UP + COUNTED {
         now += pause(random);
         free.sort_by(f64::total_cmp);
-        let begins = now.max(free[0]);
-        free[0] = begins + service(random);
-        waits.push(begins - now);
+        let begin = now.max(free[0]);
+        free[0] = begin + service(random);
+        waits.push(begin - now);
     }
     waits.split_off(WARM_UP)
 }
 
-/// The mean over runs, and its standard error.
 #[derive(Debug)]
 pub struct Mean {
     mean: f64,
@@ -67,7 +66,7 @@ impl Mean {
     pub fn assert_near(&self, expected: f64) {
         let off = (self.mean - expected).abs();
         assert!(off < 4.0 * self.error, "{self:?}, expected {expected}");
-        // The oracle is sharp enough to detect an error of 10 %.
+        // The test can detect an error of 10 %.
         assert!(4.0 * self.error < 0.1 * expected, "{self:?}");
     }
 }
@@ -134,7 +133,7 @@ impl Device for Server {
     }
 }
 
-/// Returns the mean response at a pair of servers; Poisson arrivals of reads load each by `load`.
+/// Returns the mean response at a pair of servers, with Poisson arrivals at a load of `load` each.
 fn response(seed: u64, reads: ReadDispatch, op: Op, load: f64) -> f64 {
     let server = |index: u64| {
         BoxedDevice::opaque(Server {
@@ -176,18 +175,18 @@ fn mean(reads: ReadDispatch, op: Op, load: f64) -> Mean {
 }
 
 #[test]
-fn a_shared_queue_of_reads_is_m_m_2() {
+fn a_shared_queue_of_reads_matches_m_m_2() {
     let pair = mean(ReadDispatch::Shared, Op::Read, 0.6);
     pair.assert_near(mmc_response(2, 1.2, 1.0).unwrap());
 }
 
 #[test]
-fn uniform_routing_is_m_m_1_and_cyclic_routing_e2_m_1() {
+fn uniform_routing_matches_m_m_1_and_cyclic_routing_e2_m_1() {
     let routed = |routing, load| mean(ReadDispatch::Routed(routing), Op::Read, load);
     let m_m_1 = mmc_response(1, 0.6, 1.0).unwrap();
     routed(Routing::Uniform, 0.6).assert_near(m_m_1);
     routed(Routing::Cyclic, 0.6).assert_near(e2m1_response(0.6, 1.0).unwrap());
-    // All addresses are in front of the pivot, so that one member has all arrivals.
+    // All addresses are before the pivot, so one member has all arrivals.
     let affinity = Routing::Affinity {
         pivot: Lbn(1_000),
         relaxed: None,
@@ -195,15 +194,15 @@ fn uniform_routing_is_m_m_1_and_cyclic_routing_e2_m_1() {
     routed(affinity, 0.3).assert_near(m_m_1);
 }
 
-/// Both copies of a write begin together if writes are rare, and the later of two exponential times
-/// takes 3/2 of their mean.
+/// Both copies of a write begin together if writes are rare, and the mean of the longer of two
+/// exponential times is 3/2 of their mean.
 #[test]
-fn a_write_alone_takes_the_longer_of_two_services() {
+fn a_single_write_takes_the_longer_of_two_services() {
     let alone = mean(ReadDispatch::Shared, Op::Write, 0.000_05);
     alone.assert_near(1.5);
 }
 
-/// Returns a drive of one surface, whose geometry and mechanics end with these lines.
+/// Returns a drive with one surface and these lines in its geometry and mechanics.
 fn drive(geometry: &str, mechanics: &str) -> Spec {
     let text = format!(
         r#"
@@ -223,7 +222,7 @@ fn drive(geometry: &str, mechanics: &str) -> Spec {
     spec::parse(&text, "test.toml").unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// A pair of drives whose spindles are where they are.
+/// Returns a mirrored pair of drives whose starting angles depend on `seed`.
 fn pair_of(spec: &Spec, seed: u64) -> Mirror {
     let drive =
         |index| BoxedDevice::new(Drive::new(spec, starting_angle(2 * seed + index)).unwrap());
@@ -234,7 +233,7 @@ fn pair_of(spec: &Spec, seed: u64) -> Mirror {
     Mirror::new([drive(0), drive(1)], &mirroring).unwrap()
 }
 
-/// The last of these requests, one at a time except for those that `begin` together.
+/// Serves the requests `begin` together, and then returns the completion of `last`.
 fn last(mut pair: Mirror, begin: &[Request], last: Request) -> Completion {
     for &request in begin {
         pair.submit(Instant::START, request).unwrap();
@@ -276,10 +275,10 @@ fn rotational_waits_of_two_copies() {
     write.assert_near(mirrored::write_wait(2));
 }
 
-/// Two reads at once place the arms, independently.
+/// Two simultaneous reads position the arms independently.
 #[test]
-fn the_nearer_arm_reads_and_the_farther_ends_a_write() {
-    // A seek of a millisecond a cylinder, and a platter too fast to matter.
+fn seek_distances_of_two_copies() {
+    // A seek takes a millisecond per cylinder, and the platter is too fast to matter.
     let spec = drive(
         "cylinders = 1000
         sectors = 1000
@@ -288,8 +287,8 @@ fn the_nearer_arm_reads_and_the_farther_ends_a_write() {
         seek = { form = "table", cylinders_ms = [[1, 1], [999, 999]] }"#,
     );
     let distance = |op, random: &mut Random| {
-        let [one, other, target] = [0; 3].map(|_: i32| random.uniform() * 1_000.0);
-        let mut begin = [one, other].map(|block| at(block, Op::Read));
+        let [first, second, target] = [0; 3].map(|_: i32| random.uniform() * 1_000.0);
+        let mut begin = [first, second].map(|block| at(block, Op::Read));
         begin[1].id = 8;
         let done = last(pair_of(&spec, 0), &begin, at(target, op));
         done.breakdown.seek.as_s()

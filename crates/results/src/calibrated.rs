@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use diskarm_fit::calibrate::{
-    Calibration, Class, Clock, Fitted, Held, Kept, Quantity, ROWS_A_NUMBER,
+    Calibration, Class, Clock, FittedNumber, Holdout, KeptPart, Quantity, ROWS_PER_NUMBER,
 };
 use diskarm_simulate::measured::FitNames;
 use serde::Serialize;
@@ -13,7 +13,7 @@ use crate::compared::{op_name, outcome_name, relation_name};
 use crate::prose;
 
 #[derive(Serialize)]
-struct Together {
+struct KnownTogether {
     keys: [String; 2],
     /// `sum` or `difference`: the first minus the second.
     known: &'static str,
@@ -22,7 +22,7 @@ struct Together {
     correlation: f64,
 }
 
-impl Together {
+impl KnownTogether {
     fn all(fitted: &Calibration) -> Vec<Self> {
         let pairs = fitted.covariance.pairs().into_iter();
         let together = pairs.map(|pair| {
@@ -85,13 +85,13 @@ pub fn json(names: FitNames<'_>, rows: usize, fitted: &Calibration, notes: &[Str
         "explained_fraction": fitted.explained_fraction,
         "unexplained_requests": fitted.unexplained_requests,
         "unexplained": fitted.unexplained.iter().map(class_json).collect::<Value>(),
-        "held_back": fitted.held.map(held_json),
+        "held_back": fitted.holdout.map(held_json),
         "evaluations": fitted.evaluations,
         "behaviours": fitted.behaviours,
         "fitted": fitted.fitted.iter().map(number_json).collect::<Value>(),
         "covariance_ms2": fitted.covariance.ms2,
-        "known_together": Together::all(fitted),
-        "not_determined": fitted.left.iter().map(key).collect::<Value>(),
+        "known_together": KnownTogether::all(fitted),
+        "not_determined": fitted.undetermined.iter().map(key).collect::<Value>(),
         "notes": notes,
     })
 }
@@ -106,23 +106,23 @@ fn class_json(class: &Class) -> Value {
     })
 }
 
-fn held_json(held: Held) -> Value {
-    let kept = match held.kept {
-        Kept::All => "all",
-        Kept::Keys => "keys",
-        Kept::Seeks => "seeks",
-        Kept::Nothing => "nothing",
+fn held_json(holdout: Holdout) -> Value {
+    let kept = match holdout.kept {
+        KeptPart::All => "all",
+        KeptPart::Keys => "keys",
+        KeptPart::Seeks => "seeks",
+        KeptPart::Nothing => "nothing",
     };
     json!({
-        "rows": held.rows,
-        "given_demerit_ms": held.given_demerit.as_ms(),
-        "fitted_demerit_ms": held.fitted_demerit.as_ms(),
-        "ln_likelihood_gain": held.ln_gain,
+        "rows": holdout.rows,
+        "given_demerit_ms": holdout.given_demerit.as_ms(),
+        "fitted_demerit_ms": holdout.fitted_demerit.as_ms(),
+        "ln_likelihood_gain": holdout.ln_gain,
         "kept": kept,
     })
 }
 
-fn number_json(number: &Fitted) -> Value {
+fn number_json(number: &FittedNumber) -> Value {
     json!({
         "key": key(&number.quantity),
         "given_ms": number.given_ms,
@@ -148,8 +148,8 @@ pub fn text(names: FitNames<'_>, rows: usize, fitted: &Calibration) -> String {
         100.0 * fitted.explained_fraction
     );
     text += &prose::labelled("explained", &explained, LABEL);
-    if let Some(held) = &fitted.held {
-        held_back(&mut text, held);
+    if let Some(holdout) = &fitted.holdout {
+        held_back(&mut text, holdout);
     }
     classes(&mut text, &fitted.unexplained, not_explained, rows);
     if !fitted.behaviours.is_empty() {
@@ -159,7 +159,7 @@ pub fn text(names: FitNames<'_>, rows: usize, fitted: &Calibration) -> String {
         }
     }
     numbers(&mut text, fitted);
-    let left = fitted.left.iter();
+    let left = fitted.undetermined.iter();
     let (keys, seeks): (Vec<&Quantity>, _) = left.partition(|one| matches!(one, Quantity::Key(_)));
     for (why, quantities) in [
         ("left as given: not determined by the trace", keys),
@@ -179,27 +179,27 @@ pub fn text(names: FitNames<'_>, rows: usize, fitted: &Calibration) -> String {
     text
 }
 
-fn held_back(text: &mut String, held: &Held) {
-    let rows = format!("last {} rows, which this fit had not seen", held.rows);
+fn held_back(text: &mut String, holdout: &Holdout) {
+    let rows = format!("last {} rows, which this fit had not seen", holdout.rows);
     *text += &prose::labelled("held back", &rows, LABEL);
     let _ = writeln!(
         text,
         "{:LABEL$}log likelihood  {:+.1} when fitted\n\
          {:LABEL$}demerit         {:.4} ms as given, {:.4} ms when fitted",
         "",
-        held.ln_gain,
+        holdout.ln_gain,
         "",
-        held.given_demerit.as_ms(),
-        held.fitted_demerit.as_ms()
+        holdout.given_demerit.as_ms(),
+        holdout.fitted_demerit.as_ms()
     );
-    *text += &prose::wrapped(&verdict(held), LABEL);
+    *text += &prose::wrapped(&verdict(holdout), LABEL);
 }
 
-/// Returns whether the fit is better on the held-back rows, by which measure, and what is kept.
-fn verdict(held: &Held) -> String {
-    let is_better = held.ln_gain > 0.0;
-    let is_worse_by_demerit = held.fitted_demerit > held.given_demerit;
-    let kept = kept_part(held.kept).unwrap_or("it is kept");
+/// Describes whether the fit is better on the held-back rows, by which measure, and what is kept.
+fn verdict(holdout: &Holdout) -> String {
+    let is_better = holdout.ln_gain > 0.0;
+    let is_worse_by_demerit = holdout.fitted_demerit > holdout.given_demerit;
+    let kept = kept_part(holdout.kept).unwrap_or("it is kept");
     let better = if is_better { "better" } else { "worse" };
     if is_better != is_worse_by_demerit {
         return format!("The fit is {better}: {kept}.");
@@ -211,13 +211,13 @@ fn verdict(held: &Held) -> String {
     )
 }
 
-/// Describes the part of a fit that is kept, unless it is all of it.
-fn kept_part(kept: Kept) -> Option<&'static str> {
+/// Describes the part of a fit that is kept; `None` if it is the whole fit.
+fn kept_part(kept: KeptPart) -> Option<&'static str> {
     match kept {
-        Kept::All => None,
-        Kept::Keys => Some("the seek times are left as given"),
-        Kept::Seeks => Some("only the fitted seek times are kept"),
-        Kept::Nothing => Some("nothing of the fit is kept"),
+        KeptPart::All => None,
+        KeptPart::Keys => Some("the seek times are left as given"),
+        KeptPart::Seeks => Some("only the fitted seek times are kept"),
+        KeptPart::Nothing => Some("nothing of the fit is kept"),
     }
 }
 
@@ -248,7 +248,7 @@ fn classes(text: &mut String, stand_out: &[Class], not_explained: u64, rows: usi
     let _ = writeln!(text, "  {:<34} {others:>13} {of:>8}", "all others");
 }
 
-/// Lists the numbers that the trace determines, and what it determines only of two together.
+/// Lists the numbers that the trace determines, and the pairs that it only determines together.
 fn numbers(text: &mut String, fitted: &Calibration) {
     let _ = writeln!(
         text,
@@ -269,7 +269,7 @@ fn numbers(text: &mut String, fitted: &Calibration) {
     *text += "sd: standard deviation, with all other fitted numbers free.\n\
               others held: the same if all other numbers were known; 0.001 or less where the\n\
               likelihood has a step.\n";
-    let together = Together::all(fitted);
+    let together = KnownTogether::all(fitted);
     if !together.is_empty() {
         let _ = writeln!(
             text,
@@ -324,8 +324,8 @@ pub fn warnings(fitted: &Calibration, rows: usize, trace: &str) -> Vec<String> {
     let mut warnings = Vec::new();
     match fitted.clock {
         Clock::Nominal { .. } => warnings.push(
-            "completions fit no angle of the platter: the times between requests are nominal, or \
-             the trace is of a drive with another layout; period and phase are left as given"
+            "completions match no angle of the platter: the times between requests are nominal, or \
+             the trace is from a drive with another layout; period and phase are left as given"
                 .to_owned(),
         ),
         Clock::Unbroken { breaks: 0, .. } => {}
@@ -333,19 +333,19 @@ pub fn warnings(fitted: &Calibration, rows: usize, trace: &str) -> Vec<String> {
             "the clock steps; the angle was lost and found again {breaks} times"
         )),
     }
-    let numbers = fitted.fitted.len() + fitted.left.len();
-    if rows < ROWS_A_NUMBER * numbers {
+    let numbers = fitted.fitted.len() + fitted.undetermined.len();
+    if rows < ROWS_PER_NUMBER * numbers {
         warnings.push(format!(
             "only {rows} rows for {numbers} numbers: see their standard deviations"
         ));
     }
-    if let Some(held) = fitted.held
-        && let Some(kept) = kept_part(held.kept)
+    if let Some(holdout) = fitted.holdout
+        && let Some(kept) = kept_part(holdout.kept)
     {
         warnings.push(format!(
             "the fit to the other rows makes the last {} rows less likely than the given drive: \
              {kept}",
-            held.rows
+            holdout.rows
         ));
     }
     if fitted.explained_fraction < WELL_EXPLAINED {
@@ -369,7 +369,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_classes_and_all_others_sum_to_what_is_not_explained() {
+    fn classes_and_all_others_sum_to_the_unexplained_requests() {
         let class = |op, count, explained| Class {
             op,
             relation: Relation::SameCylinder,
@@ -393,9 +393,9 @@ classes of requests that the drive does not explain, in requests
     }
 
     #[test]
-    fn a_verdict_says_which_measure_decides_where_they_disagree() {
-        let of = |ln_gain: f64, fitted_ms: f64, kept: Kept| {
-            verdict(&Held {
+    fn a_verdict_names_the_deciding_measure_if_both_disagree() {
+        let verdict_of = |ln_gain: f64, fitted_ms: f64, kept: KeptPart| {
+            verdict(&Holdout {
                 rows: 200,
                 given_demerit: Span::from_ms(0.3),
                 fitted_demerit: Span::from_ms(fitted_ms),
@@ -403,15 +403,16 @@ classes of requests that the drive does not explain, in requests
                 kept,
             })
         };
-        assert_eq!(of(5.0, 0.2, Kept::All), "The fit is better: it is kept.");
-        let worse = of(5.0, 0.4, Kept::All);
+        let better = verdict_of(5.0, 0.2, KeptPart::All);
+        assert_eq!(better, "The fit is better: it is kept.");
+        let worse = verdict_of(5.0, 0.4, KeptPart::All);
         let decides = "by log likelihood, which decides, although";
         let expected = format!("The fit is better {decides} worse by demerit: it is kept.");
         assert_eq!(worse, expected);
         let nothing = "nothing of the fit is kept.";
-        let worse = of(-5.0, 0.4, Kept::Nothing);
+        let worse = verdict_of(-5.0, 0.4, KeptPart::Nothing);
         assert_eq!(worse, format!("The fit is worse: {nothing}"));
-        let worse = of(-5.0, 0.2, Kept::Nothing);
+        let worse = verdict_of(-5.0, 0.2, KeptPart::Nothing);
         let expected = format!("The fit is worse {decides} not by demerit: {nothing}");
         assert_eq!(worse, expected);
     }

@@ -22,19 +22,19 @@ pub fn json(drive: &str, compared: &Comparison) -> Value {
     } = &compared.figures;
     merged([
         json!({ "drive": drive, "file": compared.file }),
-        side(all),
+        comparison(all),
         json!({
             "angles": ANGLES,
             "phase_seeds": PHASE_SEEDS,
-            "reads": reads.as_ref().map(side),
-            "writes": writes.as_ref().map(side),
+            "reads": reads.as_ref().map(comparison),
+            "writes": writes.as_ref().map(comparison),
             "residuals": tables(residuals),
             "notes": compared.notes,
         }),
     ])
 }
 
-fn side(c: &ResponseComparison) -> Value {
+fn comparison(c: &ResponseComparison) -> Value {
     json!({
         "requests": c.count,
         "measured_mean_ms": c.measured_mean.as_ms(),
@@ -115,7 +115,7 @@ const RESIDUALS: &str = "                                          measured simu
 from the previous request's end  requests      _ms       _ms      _ms
 ";
 
-/// Two tables for each trace, at most 80 columns wide.
+/// Formats two tables for each trace, at most 80 columns wide.
 pub fn text(drive: &str, compared: &[Comparison]) -> String {
     let mut text = String::new();
     for one in compared {
@@ -123,8 +123,8 @@ pub fn text(drive: &str, compared: &[Comparison]) -> String {
         let _ = write!(text, "{drive}, {}\n\n{HEADING}", one.file);
         let figures = &one.figures;
         text += &line("all", &figures.all);
-        for (name, side) in [("reads", &figures.reads), ("writes", &figures.writes)] {
-            let line = side.as_ref().map(|side| line(name, side));
+        for (name, compared) in [("reads", &figures.reads), ("writes", &figures.writes)] {
+            let line = compared.as_ref().map(|compared| line(name, compared));
             text += &line.unwrap_or_default();
         }
         text += &classes(&figures.residuals);
@@ -156,7 +156,7 @@ fn line(name: &str, c: &ResponseComparison) -> String {
     )
 }
 
-/// Formats the differences by the position of the previous request and the outcome of the buffer.
+/// Formats the differences by the position relative to the previous request and the outcome.
 fn classes(residuals: &Residuals) -> String {
     let mut text = format!("\n{RESIDUALS}");
     for (op, relation, outcome, found) in &residuals.by_outcome {

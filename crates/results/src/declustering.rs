@@ -1,4 +1,4 @@
-//! Layouts of two copies as a table, within 80 columns.
+//! The comparison of layouts with two copies as a table, within 80 columns.
 
 use diskarm_queueing::declustering::comparison::{
     Comparison, FailureCount, LayoutResult, Parameters,
@@ -6,12 +6,12 @@ use diskarm_queueing::declustering::comparison::{
 
 use crate::prose;
 
-/// Width of the labels above the table, and of those and the numbers in it.
-const ABOVE: usize = 11;
+/// The width of the labels above the table, and of the labels and numbers in it.
+const PARAMETER_LABEL: usize = 11;
 const LABEL: usize = 28;
 const CELL: usize = 13;
 
-/// Hours of a year of 365.25 days.
+/// The hours in a year of 365.25 days.
 const YEAR_H: f64 = 8_766.0;
 
 /// Returns the numbers of the failed disks, and the share of reads in percent, as text.
@@ -32,22 +32,22 @@ pub fn table(compared: &Comparison) -> String {
         "fails after {} h and is repaired in {} h, on average",
         parameters.mttf_h, parameters.mttr_h
     );
-    let mut text = prose::labelled("disks", &disks, ABOVE)
-        + &prose::labelled("requests", &format!("{reads} % reads"), ABOVE)
-        + &prose::labelled("each disk", &life, ABOVE)
+    let mut text = prose::labelled("disks", &disks, PARAMETER_LABEL)
+        + &prose::labelled("requests", &format!("{reads} % reads"), PARAMETER_LABEL)
+        + &prose::labelled("each disk", &life, PARAMETER_LABEL)
         + "\n";
     text += &row(compared, "", |layout| layout.layout.to_owned());
     text += "Load, as a multiple of that without failures\n";
     text += &loads(compared);
     text += "\nSets of failed disks that lose no data, and their share\n";
-    text += &failures(compared, |of| match of {
-        Some(of) => format!("{}  {:.3}", of.survived_sets, of.survival),
+    text += &failures(compared, |count| match count {
+        Some(count) => format!("{}  {:.3}", count.survived_sets, count.survival),
         None => "0  0.000".to_owned(),
     });
     text += "\nGreatest load of a disk for any of these sets\n";
-    text += &failures(compared, |of| {
-        of.map_or("-".to_owned(), |of| {
-            format!("{:.3}", of.greatest_over_normal)
+    text += &failures(compared, |count| {
+        count.map_or("-".to_owned(), |count| {
+            format!("{:.3}", count.greatest_over_normal)
         })
     });
     text += "\nMean time to data loss, years\n";
@@ -89,7 +89,7 @@ fn loads(compared: &Comparison) -> String {
     })
 }
 
-/// A line for each number of failures, with a cell for those that can lose no data.
+/// Formats a line for each number of failures, with a cell for each layout.
 fn failures(compared: &Comparison, cell: impl Fn(Option<&FailureCount>) -> String) -> String {
     let max = compared.layouts.iter().map(|of| of.failures.len()).max();
     let line = |at: usize| {
@@ -137,11 +137,11 @@ fn notes(compared: &Comparison) -> String {
 }
 
 const NOTES: &str = "\
-Reads are shared so that the greatest load is as small as it can be. Without failures all disks of \
+Reads are shared so that the greatest load is as small as possible. Without failures, all disks of \
 all layouts have the same load. \"-\": data are lost.
 
-The chain takes failures and repairs as exponential and independent, and repairs each failed disk \
-by itself. The formula is its limit for short repairs; G - 1 disks have the other copies of a \
-disk's data.
+The chain assumes that failures and repairs are exponential and independent, and that each failed \
+disk is repaired separately. The formula is its limit for short repairs; G - 1 disks have the \
+other copies of a disk's data.
 
 ";

@@ -1,7 +1,7 @@
-//! The page of one drive: data sheet, zones and seek curve, as text and as JSON.
+//! The page on one drive: data sheet, zones and seek curve, as text and as JSON.
 //!
-//! Text and JSON of the data sheet are made from one list: every key of the specification except
-//! zones and the seek curve, in sections.
+//! The text and the JSON of the data sheet are made from one list: all keys of the specification
+//! except zones and the seek curve, in sections.
 
 use std::fmt::Write;
 
@@ -46,8 +46,8 @@ pub fn page(spec: &Spec) -> String {
     text
 }
 
-/// Returns the seek times of the shortest distances, which do not follow a curve, then of steps of
-/// a hundredth of the stroke.
+/// Returns the seek times of the shortest distances, which do not follow a curve, and then in steps
+/// of a hundredth of the stroke.
 fn points(spec: &Spec, seek: &SeekTimes) -> Value {
     const SHORTEST: u32 = 16;
     const STEPS: u32 = 100;
@@ -85,7 +85,7 @@ pub fn object(spec: &Spec) -> Map<String, Value> {
     object
 }
 
-/// The keys of a section and their values. A key ends with its unit.
+/// The keys of a section, which end in their units, and their values.
 type Section = Vec<(String, Value)>;
 
 fn sections(spec: &Spec) -> Vec<(&'static str, Section)> {
@@ -105,7 +105,7 @@ fn sections(spec: &Spec) -> Vec<(&'static str, Section)> {
     sections
 }
 
-/// Adds the values of a key, under `name` unless the key has another name in data sheets.
+/// Adds the values of a key, under `name` unless data sheets have another name for it.
 fn add(section: &mut Section, key: &Key, name: &str, spec: &Spec) {
     let name = match (key.shown, key.kind) {
         (SheetEntry::As(name), _) => name.to_owned(),
@@ -175,7 +175,7 @@ fn section_text(section: &Section) -> String {
             }
             Value::Bool(true) => "yes".to_owned(),
             Value::String(word) => word.clone(),
-            // Measurements were never as precise as a millionth of these units.
+            // No measurement is precise to a millionth of these units.
             Value::Number(number) if number.is_f64() => {
                 let number = number.as_f64().unwrap_or_default();
                 ((number * 1e6).round() / 1e6).to_string()
@@ -233,7 +233,7 @@ fn media_rate_bytes_per_s(spec: &Spec, zone: &ZoneSpec) -> f64 {
     track_bytes as f64 * (1e9 / spec.mechanics.period_ns)
 }
 
-/// Two lines of heading and the cells of a column.
+/// The two lines of a column's heading, and its cells.
 type Column = ([&'static str; 2], fn(&Spec, &ZoneSpec) -> String);
 
 /// Columns that are zero in every zone are omitted.

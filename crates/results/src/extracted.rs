@@ -20,7 +20,7 @@ use crate::prose;
 #[derive(Clone, Copy, Debug)]
 pub struct ExtractionReport<'a> {
     pub checkpoint: &'a Checkpoint,
-    /// The drive derived from the checkpoint, or the reason for which too little is known.
+    /// The drive derived from the checkpoint, or the reason why too little is known.
     pub described: &'a Result<MeasuredDrive, String>,
     pub written: &'a [String],
 }
@@ -152,7 +152,7 @@ impl<'a> ExtractionReport<'a> {
         }
         line("all", "", self.checkpoint.cost());
         for (name, why) in self.failures() {
-            // A reason may begin with what was measured.
+            // A reason may begin with the name of the measurement.
             let why = why
                 .strip_prefix(name)
                 .and_then(|why| why.strip_prefix(": "))
@@ -233,10 +233,10 @@ fn list(text: &mut String, heading: &str, groups: Vec<Group<'_>>) {
     }
 }
 
-/// Times that differ by less than this, or relatively by less than [`SHARE`], are equal.
+/// Times count as equal if they differ by less than this, or relatively by less than [`SHARE`].
 const TIME: Span = Span::from_ns(20_000);
 const SHARE: f64 = 0.01;
-/// Rotation periods with a smaller relative difference are equal.
+/// Rotation periods with a smaller relative difference count as equal.
 const PERIOD: f64 = 1e-6;
 
 #[derive(Debug, Serialize)]
@@ -259,9 +259,9 @@ struct ValueRow {
     first: Option<String>,
     second: Option<String>,
     is_equal: bool,
-    /// False if a measured specification calls the value not determined.
+    /// False if a measured specification marks the value as not determined.
     is_determined: bool,
-    /// True if the value is a time that is only observable as part of the sums.
+    /// True if the value is a time that can only be observed as part of the sums.
     #[serde(skip)]
     is_part: bool,
 }
@@ -280,7 +280,7 @@ struct LayoutRow {
     blocks_on_other_tracks: u64,
     largest_turn_revolutions: f64,
     first_block_elsewhere: Option<u64>,
-    /// The offset of the second specification's cylinder numbers, if all else is equal.
+    /// The offset of the second specification's cylinder numbers, if everything else is equal.
     cylinders_higher: Option<i64>,
 }
 
@@ -329,7 +329,7 @@ impl ComparisonReport {
     ) -> Self {
         let layout = &comparison.layout;
         // Different geometries may describe the same locations.
-        let same_places = layout.is_equal_up_to_numbering();
+        let has_same_locations = layout.is_equal_up_to_numbering();
         let all = comparison.sums.iter();
         let rows = all.map(|(name, [first, second])| SumRow {
             name,
@@ -338,14 +338,14 @@ impl ComparisonReport {
             is_equal: is_near(*first, *second),
         });
         let sums: Vec<SumRow> = rows.collect();
-        // Different parts may have the same sums.
+        // Different parts may have equal sums.
         let same_sums = sums.iter().all(|sum| sum.is_equal);
         let [read_seeks, write_seeks] = [&comparison.reads, &comparison.writes].map(SeekRow::new);
         let values = comparison.values.iter().map(|difference| {
             let mut row = ValueRow::new(difference);
             row.is_determined = !undetermined.contains(row.key);
             if row.key.starts_with("geometry.") {
-                row.is_equal = same_places;
+                row.is_equal = has_same_locations;
             } else if row.key == "mechanics.write_settle" {
                 // Part of the seek times of writes.
                 row.is_equal = write_seeks.is_equal;
@@ -358,7 +358,7 @@ impl ComparisonReport {
             first: first.to_owned(),
             second: second.to_owned(),
             is_equal: values.iter().all(|row| row.is_equal || !row.is_determined)
-                && same_places
+                && has_same_locations
                 && read_seeks.is_equal
                 && write_seeks.is_equal,
             values,
@@ -406,8 +406,8 @@ impl ValueRow {
 }
 
 fn is_near(first: Span, second: Span) -> bool {
-    let apart = (second - first).as_ns().abs();
-    apart <= TIME.as_ns() || apart as f64 <= SHARE * first.as_ns().abs() as f64
+    let difference = (second - first).as_ns().abs();
+    difference <= TIME.as_ns() || difference as f64 <= SHARE * first.as_ns().abs() as f64
 }
 
 impl SeekRow {
@@ -444,7 +444,7 @@ impl SeekRow {
 }
 
 impl ComparisonReport {
-    /// Lists the differing values that are determined, or the others; empty if there are none.
+    /// Lists the differing values that are determined, or the others; empty without any.
     fn values_text(&self, heading: &str, are_determined: bool) -> String {
         let rows = self
             .values

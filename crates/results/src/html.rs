@@ -1,4 +1,4 @@
-//! HTML that is also well-formed XML, in which outside text cannot become markup.
+//! HTML that is also well-formed XML, in which text from outside cannot become markup.
 
 /// A piece of a page. Text enters it only through [`Html::text`], which escapes it.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -24,7 +24,7 @@ impl Html {
         Self(escaped)
     }
 
-    /// A drawing or style sheet made by this program.
+    /// Embeds a drawing or style sheet made by this program.
     pub fn raw(markup: &str) -> Self {
         Self(markup.to_owned())
     }
@@ -75,7 +75,7 @@ impl<const N: usize> From<[Html; N]> for Html {
 /// A section of a page: its id, its heading and its content.
 pub type Section = (&'static str, &'static str, Html);
 
-/// A page that needs no other file and no network, with links to its sections.
+/// Creates a self-contained page, which needs no network, with links to its sections.
 pub fn page(title: &str, head: Html, sections: Vec<Section>) -> String {
     let links = sections
         .iter()
@@ -102,31 +102,31 @@ pub fn page(title: &str, head: Html, sections: Vec<Section>) -> String {
     format!("<!DOCTYPE html>\n{}\n", page.into_string())
 }
 
-/// The style sheet: of pages, and of drawings on a dark page.
+/// Returns the style sheet for pages, and for drawings on dark pages.
 fn style() -> String {
     let dark = diskarm_plot::dark_style("figure svg");
     let styles = include_str!("style.css");
     format!("{styles}@media screen and (prefers-color-scheme: dark) {{\n{dark}}}\n")
 }
 
-/// The script for interactive charts, in CDATA: pages are XML too, in which `<` and `&` are markup.
+/// Returns the script for interactive charts, in CDATA: in XML, `<` and `&` are markup.
 fn script() -> Html {
     let script = include_str!("script.js");
     Html::element("script", Html::raw(&format!("//<![CDATA[\n{script}//]]>")))
 }
 
-/// A table that may be wider than the page. It can be scrolled with the keyboard, too.
+/// Wraps a table that may be wider than the page and can be scrolled, also with the keyboard.
 pub fn wide(table: Html) -> Html {
     Html::with("div", &[("class", "wide"), ("tabindex", "0")], table)
 }
 
-/// A drawing above a caption. The style sheet selects its wide or its narrow form.
+/// Creates a drawing above a caption. The style sheet selects its wide or its narrow form.
 pub fn figure(id: &str, [wide, narrow]: [&str; 2], caption: impl Into<Html>) -> Html {
-    let drawn = [("wide", wide), ("narrow", narrow)].map(|(class, svg)| {
+    let drawings = [("wide", wide), ("narrow", narrow)].map(|(class, svg)| {
         let class = format!("drawn {class}");
         Html::with("div", &[("class", &class)], Html::raw(svg))
     });
-    let parts = [drawn.into(), Html::element("figcaption", caption)];
+    let parts = [drawings.into(), Html::element("figcaption", caption)];
     Html::with("figure", &[("id", id)], parts)
 }
 
@@ -135,7 +135,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_are_never_markup() {
+    fn text_is_never_markup() {
         let hostile = "</p><script>\"&\u{0}";
         let page = Html::with("p", &[("title", hostile)], hostile);
         let escaped = "&lt;/p&gt;&lt;script&gt;&quot;&amp;\u{fffd}";

@@ -1,8 +1,8 @@
-//! Results: the JSON and tables that commands print, also as values for other languages, so that
-//! names and numbers agree everywhere.
+//! Results: the JSON and the tables that commands print, also as values for other languages, so
+//! that names and numbers agree everywhere.
 //!
-//! Nothing is printed here; [`output_file`] is where commands write files. Doubts about a trace are
-//! in the notes of its results.
+//! Nothing is printed here; commands write files with [`output_file`]. Doubts about a trace are in
+//! the notes of its results.
 
 pub mod calibrated;
 pub mod compared;
@@ -39,7 +39,7 @@ pub struct Simulated<'a> {
     pub input: &'a Input,
     /// The workload expression, or its file, if requests are generated.
     pub workload: &'a str,
-    /// The number of completions left out of the results.
+    /// The number of completions that the results omit.
     pub warm_up: u64,
 }
 
@@ -55,7 +55,7 @@ pub fn simulated(simulated: Simulated<'_>, runs: &[Run], wall: Duration) -> Valu
             let workload = Workload::written(generated, simulated.workload, warm_up);
             (workload, Some(generated.seed))
         }
-        (Input::Traced(_), None) => panic!("a trace that was not replayed"),
+        (Input::Traced(_), None) => panic!("the trace was not replayed"),
     };
     let inputs = Inputs {
         drive: simulated.system.name.clone(),
@@ -67,7 +67,7 @@ pub fn simulated(simulated: Simulated<'_>, runs: &[Run], wall: Duration) -> Valu
     };
     match serde_json::to_value(SimulationMetrics::new(inputs, runs, wall)) {
         Ok(value) => value,
-        Err(error) => panic!("metrics do not serialize: {error}"),
+        Err(error) => panic!("metrics cannot be serialized: {error}"),
     }
 }
 
@@ -111,11 +111,11 @@ fn parameters(all: &[(&str, &str)]) -> Value {
     all.iter().map(object).collect()
 }
 
-/// Joins objects into one.
+/// Merges JSON objects into one.
 fn merged<const N: usize>(objects: [Value; N]) -> Value {
     let entries = objects.into_iter().flat_map(|object| match object {
         Value::Object(map) => map,
-        other => panic!("not an object: {other}"),
+        other => panic!("expected an object, found {other}"),
     });
     entries.collect()
 }

@@ -6,13 +6,13 @@ use diskarm_core::stats::ResponseStats;
 use diskarm_core::units::Span;
 
 pub struct Metric<T> {
-    /// Its key in JSON; empty where JSON does not have it.
+    /// Its key in JSON; empty if it is not in JSON.
     pub key: &'static str,
-    /// Its label in tables, and what follows the number: its unit or its definition.
+    /// Its label in tables, and its unit or definition, which follows the number.
     pub line: Option<(&'static str, &'static str)>,
     /// The name of its column in studies, which ends in its unit, and its title in figures.
     pub column: Option<(&'static str, &'static str)>,
-    /// Its value, in the unit of its name; `None` where it does not exist.
+    /// Returns its value, in the unit of its name; `None` if it does not exist.
     pub of: fn(&T) -> Option<f64>,
 }
 
@@ -58,7 +58,7 @@ pub const SERVICE: &[Service] = &[
         .column("service_ms_mean", "Mean service time, ms"),
     Service::new("owed", |s| part(s, |b| b.owed)).line("  owed", "ms"),
     Service::new("overhead", |s| part(s, |b| b.overhead)).line("  overhead", "ms"),
-    // Studies count what the drive owes as overhead.
+    // Studies count deferred work as overhead.
     Service::new("", |s| part(s, |b| b.overhead + b.owed))
         .column("overhead_ms_mean", "Mean command overhead, ms"),
     Service::new("seek", |s| part(s, |b| b.seek))
@@ -78,7 +78,7 @@ pub const SERVICE: &[Service] = &[
         .column("bus_ms_mean", "Mean bus transfer not overlapped, ms"),
 ];
 
-/// Load of a device, which JSON and tables have by name.
+/// The load of a device; JSON and tables have their own names for it.
 pub const LOAD: &[Load] = &[
     Load::new("", Report::cache_hit_fraction)
         .column("cache_hit_rate", "Share of reads served from the buffer"),
@@ -117,7 +117,7 @@ impl<T> Metric<T> {
     }
 }
 
-/// The mean of a part of the response, in milliseconds.
-fn part(served: &RequestTotals, of: fn(Breakdown) -> Span) -> Option<f64> {
-    served.mean_breakdown().map(|mean| of(mean).as_ms())
+/// Returns the mean of a part of the response, in milliseconds.
+fn part(totals: &RequestTotals, duration: fn(Breakdown) -> Span) -> Option<f64> {
+    totals.mean_breakdown().map(|mean| duration(mean).as_ms())
 }

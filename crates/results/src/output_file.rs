@@ -97,7 +97,7 @@ impl Files {
         is_new
     }
 
-    /// Returns the place for the output that `field` names.
+    /// Returns the output file at `path`, which `field` names.
     ///
     /// # Errors
     /// If the path is empty or "-", which elsewhere means standard output ("./-" is a file); if the
@@ -114,14 +114,14 @@ impl Files {
         if ["", "-"].map(Path::new).contains(&path) {
             return Err(refused("the path of a file"));
         }
-        if let Some(taken) = self.named.iter().find(|named| named.is_at(path)) {
-            let why = if taken.is_output {
-                "which is written too"
+        if let Some(other) = self.named.iter().find(|named| named.is_at(path)) {
+            let use_of_file = if other.is_output {
+                "which is also written"
             } else {
                 "which is read and would be lost"
             };
-            let other = taken.path.to_string_lossy();
-            let expected = format!("another file than {} {other:?}, {why}", taken.field);
+            let (field, path) = (other.field, other.path.to_string_lossy());
+            let expected = format!("a different file from {field} {path:?}, {use_of_file}");
             return Err(refused(&expected));
         }
         let files = self.clone();
@@ -144,12 +144,12 @@ impl Files {
             let (found, path) = (entry.file_name(), entry.path());
             let name = found.to_str().and_then(|found| found.strip_suffix(".part"));
             let is_file = entry.file_type().is_ok_and(|kind| kind.is_file());
-            // What cannot be removed does no harm.
+            // A file that cannot be removed does no harm.
             if is_file
                 && name.is_some_and(&is_ours)
                 && !self.named.iter().any(|named| named.is_at(&path))
-                && let Ok(left) = File::options().write(true).open(&path)
-                && left.try_lock().is_ok()
+                && let Ok(leftover) = File::options().write(true).open(&path)
+                && leftover.try_lock().is_ok()
             {
                 let _ = fs::remove_file(&path);
             }
@@ -158,39 +158,40 @@ impl Files {
 }
 
 impl NamedFile {
-    /// Returns true if this is the file at `path`. Outputs may not exist yet.
+    /// Returns true if this is the file at `path`, even if it does not exist yet.
     fn is_at(&self, path: &Path) -> bool {
-        let is_future = |path: &Path| !path.exists();
-        let will_be = self.is_output && is_future(&self.path) && is_future(path);
+        let is_missing = |path: &Path| !path.exists();
+        let are_both_missing = self.is_output && is_missing(&self.path) && is_missing(path);
         is_same(&self.path, path)
-            || will_be && future(&self.path).is_some_and(|place| future(path) == Some(place))
+            || are_both_missing
+                && future_path(path).is_some_and(|p| future_path(&self.path) == Some(p))
     }
 }
 
 /// Returns true if two paths lead to one regular file. (A device like /dev/null may be used twice.)
 fn is_same(a: &Path, b: &Path) -> bool {
     let standard_input = Path::new("/dev/stdin");
-    let seen = |path| {
+    let metadata = |path| {
         fs::metadata(if path == Path::new("-") {
             standard_input
         } else {
             path
         })
     };
-    match (seen(a), seen(b)) {
+    match (metadata(a), metadata(b)) {
         (Ok(first), Ok(second)) if first.is_file() && second.is_file() => {
-            is_one_file(&first, &second) || real(a).is_some_and(|a| real(b) == Some(a))
+            is_one_file(&first, &second) || real_path(a).is_some_and(|a| real_path(b) == Some(a))
         }
         _ => false,
     }
 }
 
-fn real(path: &Path) -> Option<PathBuf> {
+fn real_path(path: &Path) -> Option<PathBuf> {
     fs::canonicalize(path).ok()
 }
 
-fn future(path: &Path) -> Option<PathBuf> {
-    Some(real(folder_of(path))?.join(path.file_name()?))
+fn future_path(path: &Path) -> Option<PathBuf> {
+    Some(real_path(folder_of(path))?.join(path.file_name()?))
 }
 
 fn folder_of(path: &Path) -> &Path {
@@ -213,7 +214,7 @@ fn is_one_file(_: &Metadata, _: &Metadata) -> bool {
     false
 }
 
-/// A file that is written under a temporary name next to its own, locked until it is renamed. A
+/// A file that is written under a temporary name in the same folder, locked until it is renamed. A
 /// link (such as `/dev/stdout`), a device or a pipe is written directly: a rename would replace it.
 pub struct PartialFile {
     path: PathBuf,
@@ -227,7 +228,7 @@ impl OutputFile {
     #[must_use]
     pub fn following_links(self) -> Self {
         let is_file = fs::metadata(&self.path).is_ok_and(|found| found.is_file());
-        let target = real(&self.path).filter(|_| is_file && self.path.is_symlink());
+        let target = real_path(&self.path).filter(|_| is_file && self.path.is_symlink());
         Self {
             path: target.unwrap_or(self.path),
             files: self.files,
@@ -241,9 +242,9 @@ impl OutputFile {
     pub fn create(self) -> Result<PartialFile, OutputError> {
         let Self { path, files } = self;
         let is_replaceable = fs::symlink_metadata(&path).map_or(true, |found| found.is_file());
-        let begun = if is_replaceable {
+        let created = if is_replaceable {
             let name = path.file_name().unwrap_or_default().to_string_lossy();
-            files.remove_leftovers(folder_of(&path), |left| unnumbered(left) == Some(&name));
+            files.remove_leftovers(folder_of(&path), |file| unnumbered(file) == Some(&name));
             let temporary = numbered(&path);
             File::create_new(&temporary).map(|file| {
                 // Without a lock, another program may delete it as a leftover.
@@ -253,7 +254,7 @@ impl OutputFile {
         } else {
             File::create(&path).map(|file| (None, file))
         };
-        match begun {
+        match created {
             Ok((temporary, file)) => Ok(PartialFile {
                 path,
                 temporary,
@@ -282,17 +283,17 @@ impl OutputFile {
         let file = options.open(&path).map_err(failed)?;
         match file.try_lock() {
             Err(fs::TryLockError::WouldBlock) => {
-                Err(failed(io::Error::other("another process writes it")))
+                Err(failed(io::Error::other("another process is writing to it")))
             }
             // Not all file systems have locks.
             Ok(()) | Err(fs::TryLockError::Error(_)) => Ok(file),
         }
     }
 
-    /// Writes the whole file.
+    /// Writes the complete file.
     ///
     /// # Errors
-    /// If it cannot be written; a regular file there is then unchanged.
+    /// If it cannot be written; an existing regular file is then unchanged.
     pub fn write(self, bytes: &[u8]) -> Result<(), OutputError> {
         let part = self.create()?;
         let written = (&part.file).write_all(bytes);
@@ -308,9 +309,9 @@ fn numbered(path: &Path) -> PathBuf {
     temporary.into()
 }
 
-/// Returns the NAME of a temporary file `NAME.NUMBER`, given without its `.part`.
-pub fn unnumbered(left: &str) -> Option<&str> {
-    let (name, number) = left.rsplit_once('.')?;
+/// Returns the NAME of a temporary file, given as `NAME.NUMBER`, without `.part`.
+pub fn unnumbered(file: &str) -> Option<&str> {
+    let (name, number) = file.rsplit_once('.')?;
     let is_number = !number.is_empty() && number.bytes().all(|digit| digit.is_ascii_digit());
     is_number.then_some(name)
 }
@@ -318,8 +319,8 @@ pub fn unnumbered(left: &str) -> Option<&str> {
 impl PartialFile {
     /// Returns true if it would overwrite a non-empty file.
     pub fn replaces(&self) -> bool {
-        let left = fs::metadata(&self.path);
-        self.temporary.is_some() && left.is_ok_and(|left| left.len() > 0)
+        let existing = fs::metadata(&self.path);
+        self.temporary.is_some() && existing.is_ok_and(|existing| existing.len() > 0)
     }
 
     pub fn failed(&self, source: io::Error) -> OutputError {
@@ -332,10 +333,10 @@ impl PartialFile {
     /// Renames the complete file.
     ///
     /// # Errors
-    /// If it cannot be renamed; the file of that name is then unchanged.
+    /// If it cannot be renamed; an existing file of that name is then unchanged.
     pub fn finish(mut self) -> Result<(), OutputError> {
         if let Some(temporary) = &self.temporary {
-            // Otherwise a power failure could leave the new name on an empty file.
+            // Otherwise a power failure could leave an empty file under the new name.
             let renamed = self.file.sync_all();
             let renamed = renamed.and_then(|()| fs::rename(temporary, &self.path));
             renamed.map_err(|source| self.failed(source))?;
@@ -359,20 +360,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn two_outputs_are_two_files() {
+    fn two_outputs_cannot_be_the_same_file() {
         let mut files = Files::default().with_input("--drive", "hp-c2247");
-        let mut place = |flag, path| files.output(flag, path).err().map(|e| e.to_string());
-        let error = "--b: found \"./no-such.csv\", expected another file than --a \
-                     \"no-such.csv\", which is written too";
-        assert_eq!(place("--a", "no-such.csv"), None);
-        assert_eq!(place("--b", "./no-such.csv").as_deref(), Some(error));
-        assert_eq!(place("--b", "no-such-2.csv"), None);
+        let mut error_of = |flag, path| files.output(flag, path).err().map(|e| e.to_string());
+        let error = "--b: found \"./no-such.csv\", expected a different file from --a \
+                     \"no-such.csv\", which is also written";
+        assert_eq!(error_of("--a", "no-such.csv"), None);
+        assert_eq!(error_of("--b", "./no-such.csv").as_deref(), Some(error));
+        assert_eq!(error_of("--b", "no-such-2.csv"), None);
         // The name of a drive in the catalogue is not a file.
-        assert_eq!(place("--c", "hp-c2247"), None);
+        assert_eq!(error_of("--c", "hp-c2247"), None);
     }
 
     #[test]
-    fn an_output_that_is_given_up_leaves_the_file_that_it_would_replace() {
+    fn an_abandoned_output_leaves_the_earlier_file() {
         let path = std::env::temp_dir().join(format!("diskarm-{}-kept", std::process::id()));
         let output = || Files::default().output("--a", &path).unwrap();
         let part = || output().create().unwrap();
@@ -380,16 +381,16 @@ mod tests {
         fs::write(&path, "").unwrap();
         assert!(!part().replaces());
         fs::write(&path, "earlier").unwrap();
-        let given_up = part();
-        (&given_up.file).write_all(b"later").unwrap();
-        assert!(given_up.replaces());
-        drop(given_up);
+        let abandoned = part();
+        (&abandoned.file).write_all(b"later").unwrap();
+        assert!(abandoned.replaces());
+        drop(abandoned);
         assert_eq!(fs::read(&path).unwrap(), b"earlier");
         fs::remove_file(&path).unwrap();
     }
 
     #[test]
-    fn a_temporary_name_ends_in_a_number() {
+    fn temporary_names_end_in_a_number() {
         assert_eq!(unnumbered("rows.csv.123"), Some("rows.csv"));
         for other in ["rows.csv", "rows.csv.", "rows.csv.7a", "123"] {
             assert_eq!(unnumbered(other), None, "{other}");

@@ -4,32 +4,32 @@ use std::fmt::Write;
 
 use diskarm_core::request::Op;
 use diskarm_core::units::Span;
-use diskarm_fit::validate::{Accuracy, Judged, LockedFigures, Served, Sizes};
+use diskarm_fit::validate::{Accuracy, Judgement, PredictedService, PredictionFigures, Sizes};
 use diskarm_simulate::measured::Predictions;
 use serde_json::{Value, json};
 
 use crate::compared::{op_name, size_range};
 use crate::merged;
 
-/// Returns the results of one trace as JSON. Concentration and clock are null if no request was
-/// timed by the media.
+/// Returns the results of one trace as JSON. Concentration and clock are null if no request's time
+/// depends on the media.
 pub fn json(drive: &str, judged: &Predictions) -> Value {
     let figures = &judged.figures;
-    let side_of = |op: Op| {
+    let accuracies_of = |op: Op| {
         let found = figures.by_op.iter().find(|(other, _)| *other == op);
-        found.map(|(_, judged)| side(judged))
+        found.map(|(_, judged)| accuracies(judged))
     };
     let by_served = figures.by_served.iter().map(|(op, served, judged)| {
         let served = match served {
-            Served::Hit => "hit",
-            Served::Miss => "miss",
+            PredictedService::Hit => "hit",
+            PredictedService::Miss => "miss",
         };
         let class = json!({ "op": op_name(*op), "served": served });
-        merged([class, side(judged)])
+        merged([class, accuracies(judged)])
     });
     let by_size = figures.by_size.iter().map(|(op, sizes, judged)| {
         let op = json!({ "op": op_name(*op) });
-        merged([op, size_range(sizes), side(judged)])
+        merged([op, size_range(sizes), accuracies(judged)])
     });
     merged([
         json!({
@@ -40,10 +40,10 @@ pub fn json(drive: &str, judged: &Predictions) -> Value {
             "phase_concentration": figures.phase_concentration_ratio,
             "clock": clock(figures),
         }),
-        side(&figures.all),
+        accuracies(&figures.all),
         json!({
-            "reads": side_of(Op::Read),
-            "writes": side_of(Op::Write),
+            "reads": accuracies_of(Op::Read),
+            "writes": accuracies_of(Op::Write),
             "by_served": by_served.collect::<Value>(),
             "by_size": by_size.collect::<Value>(),
             "notes": judged.notes,
@@ -51,7 +51,7 @@ pub fn json(drive: &str, judged: &Predictions) -> Value {
     ])
 }
 
-fn side(judged: &Judged) -> Value {
+fn accuracies(judged: &Judgement) -> Value {
     merged([
         json!({ "requests": judged.count }),
         accuracy(&judged.model),
@@ -59,7 +59,7 @@ fn side(judged: &Judged) -> Value {
     ])
 }
 
-/// Returns JSON. Median and percentile are null if no error is below half a revolution.
+/// Returns JSON, with a null median and percentile if no error is below half a revolution.
 fn accuracy(accuracy: &Accuracy) -> Value {
     json!({
         "same_revolution_rate": accuracy.same_revolution_fraction,
@@ -69,25 +69,25 @@ fn accuracy(accuracy: &Accuracy) -> Value {
     })
 }
 
-fn clock(figures: &LockedFigures) -> Option<&'static str> {
+fn clock(figures: &PredictionFigures) -> Option<&'static str> {
     let name = |unbroken| if unbroken { "unbroken" } else { "broken" };
-    figures.clock_is_unbroken().map(name)
+    figures.is_clock_unbroken().map(name)
 }
 
 pub fn text(drive: &str, judged: &[Predictions]) -> String {
     let mut text = String::new();
     for one in judged {
         let figures = &one.figures;
-        let above = about(one.range.start, figures);
-        text += &format!("{drive}, {}\n\n{above}\n{HEAD}", one.file);
+        let heading = heading(one.range.start, figures);
+        text += &format!("{drive}, {}\n\n{heading}\n{HEAD}", one.file);
         text += &line("all", &figures.all);
         for (op, judged) in &figures.by_op {
             text += &line(&format!("{}s", op_name(*op)), judged);
         }
         for (op, served, judged) in &figures.by_served {
             let plural = match served {
-                Served::Hit => "hits",
-                Served::Miss => "misses",
+                PredictedService::Hit => "hits",
+                PredictedService::Miss => "misses",
             };
             text += &line(&format!("{} {plural}", op_name(*op)), judged);
         }
@@ -110,7 +110,7 @@ Sizes in sectors. trivial: the mean response of earlier requests of the same
 type and size. `diskarm validate --help` has details.
 ";
 
-fn about(history: usize, figures: &LockedFigures) -> String {
+fn heading(history: usize, figures: &PredictionFigures) -> String {
     let concentration = match (figures.phase_concentration_ratio, clock(figures)) {
         (Some(found), Some(clock)) => format!("phase_concentration {found:.4}: clock {clock}"),
         _ => "no request waited for the media".to_owned(),
@@ -127,9 +127,9 @@ fn range(sizes: &Sizes) -> String {
     format!("{}..{}", sizes.from.0, end.unwrap_or_default())
 }
 
-fn line(name: &str, judged: &Judged) -> String {
+fn line(name: &str, judged: &Judgement) -> String {
     let mut line = format!("{name:13}{:7}", judged.count);
-    let Judged { model, trivial, .. } = judged;
+    let Judgement { model, trivial, .. } = judged;
     let ms = |span: Option<Span>| span.map(|span| format!("{:.3}", span.as_ms()));
     let rate = |rate: f64| Some(format!("{rate:.4}"));
     let cells = |accuracy: &Accuracy| {

@@ -2,8 +2,8 @@
 
 const COLUMNS: usize = 80;
 
-/// Wraps `text` at 80 columns (a longer word gets a line of its own) and indents each line by
-/// `indent` columns. Blank lines separate paragraphs.
+/// Wraps `text` at 80 columns (a longer word is on its own line) and indents each line by `indent`
+/// columns. Blank lines separate paragraphs.
 pub fn wrapped(text: &str, indent: usize) -> String {
     let margin = " ".repeat(indent);
     let parts = text.trim().split("\n\n");
@@ -25,7 +25,7 @@ pub fn labelled(label: &str, text: &str, indent: usize) -> String {
     format!("{label:<indent$}{}", text.trim_start())
 }
 
-/// A time in its customary unit: `603631.884` seconds are 167.68 h.
+/// Converts a time to its customary unit: `603631.884` seconds are 167.68 h.
 pub fn time(seconds: f64) -> (f64, &'static str) {
     match seconds {
         ..3_600.0 => (seconds, "s"),
@@ -34,7 +34,7 @@ pub fn time(seconds: f64) -> (f64, &'static str) {
     }
 }
 
-/// Like [`time`], but of a time in milliseconds.
+/// Like [`time`], but for a time in milliseconds.
 pub fn time_of(ms: f64) -> (f64, &'static str) {
     match ms {
         ..1_000.0 => (ms, "ms"),
@@ -42,7 +42,7 @@ pub fn time_of(ms: f64) -> (f64, &'static str) {
     }
 }
 
-/// A time in milliseconds as text, with all its digits.
+/// Formats a time given in milliseconds, with all its digits.
 pub fn milliseconds(ms: f64) -> String {
     let (value, unit) = time_of(ms);
     format!("{value} {unit}")
@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_have_the_unit_that_people_use() {
+    fn times_have_their_customary_units() {
         assert_eq!(time(3_599.0), (3_599.0, "s"));
         assert_eq!(time(603_631.884).1, "h");
         assert_eq!(time(86_400_000.0), (1_000.0, "d"));
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_as_full_as_they_can_be() {
+    fn lines_are_as_full_as_possible() {
         // 2 + 26 times "ab " without the last blank is 79 columns; a word of 3 letters makes 80.
         let ab = ["ab"; 25].join(" ");
         let full = format!("{ab} abc");
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn a_label_stands_in_the_margin() {
+    fn a_label_is_in_the_margin() {
         // 4 + 12 * 6 - 1 is 75 columns; another word makes 81.
         let line = ["words"; 12].join(" ");
         let expected = format!("a   {line}\n    words\n");

@@ -10,9 +10,9 @@ const LABEL: usize = 12;
 
 /// Returns the table with its notes; `size` is the size of requests as the user wrote it.
 pub fn table(compared: &Comparison, size: &str) -> String {
-    let drive = format!("{}, its mechanism alone", compared.drive);
+    let drive = format!("{}, mechanism only", compared.drive);
     let reads = (1_000.0 * compared.read_share).round() / 10.0;
-    let requests = format!("random places, {size} each, {reads} % reads");
+    let requests = format!("random addresses, {size} each, {reads} % reads");
     let simulation = format!(
         "{} runs for each value, of {} requests, {} of them warm-up; seed {}",
         compared.runs, compared.requests, compared.warmup, compared.seed
@@ -56,9 +56,9 @@ fn footnotes(compared: &Comparison) -> String {
     let values = compared.groups.iter().flat_map(|group| &group.values);
     let verdicts = values.filter(|value| value.is_exact);
     let verdicts: Vec<bool> = verdicts.filter_map(|value| value.is_within).collect();
-    let within = verdicts.iter().filter(|is_within| **is_within).count();
+    let agreeing = verdicts.iter().filter(|is_within| **is_within).count();
     let count = format!(
-        "{within} of the {} values that have a simulation and no star agree.",
+        "{agreeing} of the {} values with a simulation and without a star agree.",
         verdicts.len()
     );
     prose::wrapped(&(count + NOTES), 0)
@@ -69,8 +69,8 @@ const NOTES: &str =
 the simulation. One correct value in twenty is outside by chance, often several together, because \
 all simulations use the same requests. \"-\": requests arrive faster than they are served.
 
-* The drive does not meet what the formula assumes, so it is an approximation; `diskarm queueing \
---help` says why. Values without a simulation are theory alone.
+* The drive does not meet the assumptions of the formula, which is an approximation; `diskarm \
+queueing --help` says why. Values without a simulation are from theory only.
 
-Theory and simulation leave out overheads, bus, buffer, read-ahead and the drive's own queue; \
-`diskarm simulate` has them.";
+Theory and simulation ignore overheads, bus, buffer, read-ahead and the drive's own queue; \
+`diskarm simulate` includes them.";

@@ -1,4 +1,4 @@
-//! Results of scans: of simulated drives next to a foreground, with its cost, and of real devices.
+//! Results of scans: of simulated drives with a foreground, with its cost, and of real devices.
 
 use std::fmt::Write;
 
@@ -14,7 +14,7 @@ use serde::Serialize;
 
 use crate::prose;
 
-/// The results of a scan, and all that is needed to repeat it.
+/// The results of a scan, and everything needed to repeat it.
 #[derive(Debug, Serialize)]
 pub struct ScanResults {
     pub drive: String,
@@ -27,26 +27,26 @@ pub struct ScanResults {
     /// The trace of the foreground, if it is recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trace: Option<String>,
-    /// The changes made to it on request, one line each.
+    /// The requested changes to the trace, one line each.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub trace_changes: Vec<String>,
     /// `outside` if the scheduler is outside the drive, `inside` if it is in its firmware.
     pub place: &'static str,
-    /// Requests in the drive at one time; `None` inside.
+    /// The number of requests in the drive at a time; `None` for a scheduler inside.
     pub depth: Option<usize>,
-    /// True if the reads of a gap are on different tracks; `None` inside.
+    /// True if the reads of a gap are on different tracks; `None` for a scheduler inside.
     pub one_per_track: Option<bool>,
     pub seed: u64,
-    /// Added to each predicted seek; where it was adjusted, at the end.
+    /// The time added to each predicted seek; if it was adjusted, its final value.
     pub conservatism_ms: f64,
-    /// The bound on the slowdown to which it was adjusted.
+    /// The bound on the slowdown for which it was adjusted.
     pub max_slowdown_share: Option<f64>,
     pub is_complete: bool,
     pub blocks: u64,
     pub blocks_left: u64,
     pub blocks_unreadable: u64,
     pub time_s: f64,
-    /// The rate of the scan while 80 to 20 % of the blocks were wanted.
+    /// The rate of the scan while between 80 and 20 % of the blocks were still wanted.
     pub free_80_to_20_mb_per_s: Option<f64>,
     pub free_whole_mb_per_s: Option<f64>,
     /// The rate over the blocks read so far.
@@ -65,40 +65,41 @@ pub struct ScanResults {
     pub slowdown_share: Option<f64>,
     /// Half the width of its 95 % confidence interval, from batches of nearly the same requests.
     pub slowdown_ci95_share: Option<f64>,
-    /// Gaps in which something was read.
+    /// The number of gaps in which something was read.
     pub gaps: u64,
     pub reads: u64,
-    /// Foreground commands that also read for it.
+    /// The number of foreground commands that also read for the scan.
     pub merged: u64,
-    /// The most data that ever waited in memory for the spare of a rebuild.
+    /// The maximum amount of data that waited in memory for the spare of a rebuild.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub waited_mb: Option<f64>,
-    /// The accuracy of the model of the drive; `None` inside.
+    /// The accuracy of the model of the drive; `None` for a scheduler inside.
     pub predictions: Option<Predictions>,
     pub progress: Vec<ScanProgress>,
     pub unreadable: Vec<Unreadable>,
 }
 
-const UNLIKE: &str = "note: most requests did not complete as predicted: if answers are not \
-                      delayed on their way, the drive is not as its model says";
+const POOR_PREDICTIONS: &str = "note: most requests did not complete as predicted: unless \
+                                replies are delayed on their way, the model does not match the \
+                                drive";
 
-const MANY: u64 = 100;
+const MIN_PREDICTIONS: u64 = 100;
 
 /// The accuracy of the model of an external scheduler.
 #[derive(Debug, Serialize)]
 pub struct Predictions {
-    /// Requests whose predictions were relied on.
+    /// The number of requests whose predictions were used.
     pub requests: u64,
-    /// The share of them that completed within 50 us of the prediction.
+    /// The share of these that completed within 50 us of the prediction.
     pub right_share: f64,
     pub surprise_hits: u64,
     pub surprise_misses: u64,
     pub revolutions: u64,
     pub pauses: u64,
     pub failures: u64,
-    /// Requests that overtook others.
+    /// The number of requests that overtook others.
     pub reordered: u64,
-    /// Foreground requests that were chosen by block number instead.
+    /// The number of foreground requests that were chosen by block number instead.
     pub by_block_number: u64,
 }
 
@@ -123,7 +124,7 @@ impl Predictions {
 pub struct ScanProgress {
     pub read_share: f64,
     pub time_s: f64,
-    /// The share of each tenth of the disk that was left, from the outermost.
+    /// The share that was left of each tenth of the disk, from the outermost.
     pub left_share: [f64; PARTS],
 }
 
@@ -241,8 +242,8 @@ impl ScanResults {
             row("revolutions lost or gained", seen.revolutions.to_string());
             let (hits, misses) = (seen.surprise_hits, seen.surprise_misses);
             row("surprise hits and misses", format!("{hits} and {misses}"));
-            let blind = seen.by_block_number;
-            row("served by block number", format!("{blind} requests"));
+            let requests = format!("{} requests", seen.by_block_number);
+            row("served by block number", requests);
         }
         if !self.progress.is_empty() {
             text += "\nread      time   left of each tenth of the disk, from the outermost, in %\n";
@@ -256,7 +257,7 @@ impl ScanResults {
         text + &self.notes()
     }
 
-    /// The foreground, and what the scan costs it.
+    /// Adds the throughput and response of the foreground, and its slowdown by the scan.
     fn cost(&self, row: &mut impl FnMut(&str, String)) {
         let rate = format!("{:.2} MB/s", self.foreground_mb_per_s);
         row("foreground", rate);
@@ -280,11 +281,11 @@ impl ScanResults {
     fn notes(&self) -> String {
         let mut text = String::new();
         if let Some(seen) = &self.predictions {
-            // Whose predictions were not relied on is not among those that were predicted.
+            // Requests chosen by block number are not among the predicted ones.
             let all = seen.requests + seen.by_block_number;
             let right = seen.right_share * seen.requests as f64;
-            if all >= MANY && right < 0.5 * all as f64 {
-                text += &format!("\n{}", prose::wrapped(UNLIKE, 0));
+            if all >= MIN_PREDICTIONS && right < 0.5 * all as f64 {
+                text += &format!("\n{}", prose::wrapped(POOR_PREDICTIONS, 0));
             }
         }
         for change in &self.trace_changes {
@@ -294,7 +295,7 @@ impl ScanResults {
     }
 }
 
-/// Formats a time in seconds; a short one with milliseconds.
+/// Formats a time in seconds, with milliseconds if it is short.
 fn brief(seconds: f64) -> String {
     let decimals = if seconds < 10.0 { 3 } else { 0 };
     format!("{seconds:.decimals$} s")
@@ -306,13 +307,13 @@ pub struct DeviceScan {
     pub block_bytes: u64,
     pub blocks: u64,
     pub blocks_left: u64,
-    /// Blocks that were read by earlier runs of the same scan.
+    /// The number of blocks that earlier runs of the same scan read.
     pub blocks_before: u64,
     pub is_complete: bool,
     /// True if blocks may have come from the system's page cache instead of the device.
     pub may_be_cached: bool,
     pub time_s: f64,
-    /// The unreadable blocks, of earlier runs too.
+    /// The unreadable blocks, including those of earlier runs.
     pub unreadable: Vec<Unreadable>,
     pub foreground: Option<ScanResults>,
 }
@@ -322,14 +323,14 @@ pub struct DeviceScan {
 pub struct Unreadable {
     pub block: u64,
     pub blocks: u64,
-    /// The location of the first by the model; `None` without one.
+    /// The location of the first block according to the model; `None` without one.
     pub cylinder: Option<u32>,
     pub head: Option<u32>,
     pub sector: Option<u32>,
 }
 
 impl Unreadable {
-    /// Describes `sectors` blocks from `first` on.
+    /// Describes `sectors` blocks that begin at `first`.
     ///
     /// # Panics
     /// If the layout has no such block.
@@ -372,12 +373,12 @@ impl DeviceScan {
         let read = self.blocks - self.blocks_left;
         row("blocks read", format!("{read} of {}", self.blocks));
         if self.blocks_before > 0 {
-            row("of these by earlier runs", self.blocks_before.to_string());
+            row("of these in earlier runs", self.blocks_before.to_string());
         }
         let unreadable: u64 = self.unreadable.iter().map(|run| run.blocks).sum();
         row("unreadable", unreadable.to_string());
         if self.may_be_cached {
-            row("read from", "the system's page cache, maybe".to_owned());
+            row("read from", "possibly the system's page cache".to_owned());
         }
         row("time", brief(self.time_s));
         let bytes = (read - self.blocks_before) * self.block_bytes;
@@ -425,7 +426,7 @@ mod tests {
     #[test]
     fn a_slowdown_needs_the_same_requests_without_the_scan() {
         let text = include_str!("../../scan/tests/scan/small.toml");
-        let spec = diskarm_core::spec::parse(text, "small.toml").expect("a sound specification");
+        let spec = diskarm_core::spec::parse(text, "small.toml").expect("a valid specification");
         let scan = Scan {
             spec: &spec,
             model: &spec,

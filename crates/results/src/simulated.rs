@@ -65,9 +65,9 @@ pub struct SimulationMetrics {
     /// Requests that did not succeed. Only utilisation and queue include them.
     #[serde(skip_serializing_if = "Option::is_none")]
     failed: Option<u64>,
-    /// `null` for one stream.
+    /// `null` for a single stream.
     streams: Option<Vec<RequestClass>>,
-    /// `null` for one disk.
+    /// `null` for a single disk.
     disks: Option<Vec<Disk>>,
     /// `null` for a single disk, unless its buffer defers writes.
     parts: Option<Vec<PartMetrics>>,
@@ -75,10 +75,10 @@ pub struct SimulationMetrics {
     /// This and the next are `null` for one run.
     replications: Option<Vec<Replication>>,
     ci95: Option<Ci95>,
-    /// Doubts about the drive or a trace, failures of disks after the last request, losses of data,
-    /// changes to the trace that the user requested, and what the figures do not show.
+    /// Doubts about the drive or a trace, disk failures after the last request, data losses,
+    /// changes to the trace that the user requested, and limits of the metrics.
     notes: Vec<String>,
-    /// Only the changes, which the table shows too; doubts are printed as warnings.
+    /// Only the changes, which the table also shows; doubts are printed as warnings.
     #[serde(skip)]
     changes: Vec<String>,
     /// Remarks that the metrics do not show, for notes below the table.
@@ -187,7 +187,7 @@ impl SimulationMetrics {
         self.remarks.push(remark);
     }
 
-    /// Formats the inputs common to all policies; with `same_requests`, also the requests counted.
+    /// Formats the inputs common to all policies and, if `same_requests`, the number of requests.
     pub fn heading(&self, drives: &str, same_requests: bool) -> String {
         let mut t = Table::default();
         t.text("drive", drives);
@@ -331,7 +331,7 @@ impl RunFigures {
     }
 }
 
-/// Adds a line for each disk, named after the trace and device that it holds.
+/// Adds a line for each disk, named after its trace and device.
 fn disk_lines(disks: &[Disk], t: &mut Table) {
     let has_traces = disks.iter().any(|disk| disk.origin.trace > 0);
     let has_parts = disks.iter().any(|disk| disk.origin.part > 0);
@@ -343,8 +343,8 @@ fn disk_lines(disks: &[Disk], t: &mut Table) {
     };
     t.cells(&name("file", "device", "part"), LOAD_HEADINGS);
     for disk in disks {
-        let of = disk.origin;
-        let [trace, device, part] = [of.trace, of.device, of.part].map(|n| n.to_string());
+        let from = disk.origin;
+        let [trace, device, part] = [from.trace, from.device, from.part].map(|n| n.to_string());
         let label = name(&trace, &device, &part);
         disk.figures.load.line(&label, &disk.figures.all, t);
     }

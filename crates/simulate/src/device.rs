@@ -1,5 +1,5 @@
-//! The interface between the table of devices and the stacks that are built of them, and the
-//! metrics of their parts: one list for JSON, tables that people read, and columns of studies.
+//! The interface between the table of devices and the stacks built from them, and the metrics of
+//! their parts: one list for JSON, tables and columns of studies.
 
 use std::fmt;
 
@@ -22,7 +22,7 @@ pub(crate) struct Entry {
 
 pub(crate) type ReadParameters = fn(&mut Parameters<'_>) -> Result<Box<dyn Config>, InputError>;
 
-/// The parameters of a device as written, and what they may depend on.
+/// The parameters of a device as written, with the values that they may depend on.
 pub(crate) type Parameters<'a> = Args<'a, Context<'a>>;
 
 /// The values that the parameters of a device may depend on.
@@ -30,7 +30,7 @@ pub(crate) type Parameters<'a> = Args<'a, Context<'a>>;
 pub(crate) struct Context<'a> {
     /// The drive at the bottom of the stack.
     pub drive: &'a Model,
-    /// The blocks of the device below this one.
+    /// The number of blocks of the device below this one.
     pub sectors: SectorCount,
 }
 
@@ -42,7 +42,7 @@ impl Context<'_> {
         }
     }
 
-    /// Returns true if the device below is a drive and not an array of several.
+    /// Returns true if the device below is a single drive.
     pub fn is_drive(&self) -> bool {
         self.sectors == self.drive.layout().sectors()
     }
@@ -50,21 +50,21 @@ impl Context<'_> {
 
 /// A device with its parameters, ready to be put in front of others.
 pub(crate) trait Config: fmt::Debug + Send + Sync {
-    /// Puts it in front of the devices that it takes from `below`; `seed` is for its random
-    /// behaviour. Fails if it needs to know more than the device below it provides.
+    /// Builds the device in front of its members from `below`; `seed` is for random behaviour.
+    /// Fails if it needs to know more than the device below it provides.
     fn build(&self, below: &Below<'_>, seed: u64) -> Result<BoxedDevice, InputError>;
 
-    /// Returns the number of devices that it takes from `below`; they may be of several models.
+    /// Returns the number of its members, which may be of several models.
     fn members(&self) -> usize {
         1
     }
 
-    /// Returns true if a drive with it in front is still one drive, which behaves differently.
+    /// Returns true if it only changes how one drive behaves.
     fn is_behaviour(&self) -> bool {
         false
     }
 
-    /// Returns the number of its blocks, if the device below has `sectors`.
+    /// Returns its number of blocks if the device below has `sectors`.
     fn capacity(&self, sectors: SectorCount) -> SectorCount {
         sectors
     }
@@ -75,15 +75,15 @@ pub(crate) trait Config: fmt::Debug + Send + Sync {
 pub struct DeviceInfo {
     /// Its name in `--drive` and in studies.
     pub name: &'static str,
-    /// One line for lists.
+    /// A one-line summary for lists.
     pub summary: &'static str,
-    /// Its parameters as the user writes them, such as `rate=100/s`, and their meanings.
+    /// Examples of its parameters, such as `rate=100/s`, and their meanings.
     pub parameters: &'static [(&'static str, &'static str)],
     /// The knowledge that it needs about the device below it.
     pub needs: Knowledge,
     /// The knowledge that it provides to policies in front of it; `None` if it hides nothing.
     pub provides: Option<Knowledge>,
-    /// An example of a stack with it.
+    /// An example of a stack with this device.
     pub example: &'static str,
 }
 
@@ -93,7 +93,7 @@ impl DeviceInfo {
         self.parameters.contains(&DRIVES)
     }
 
-    /// Returns the knowledge that it provides, as text for lists.
+    /// Returns a description of the knowledge that it provides, for lists.
     pub const fn provided(&self) -> &'static str {
         match self.provides {
             Some(knowledge) => knowledge.name(),
@@ -102,7 +102,7 @@ impl DeviceInfo {
     }
 }
 
-/// A parameter as the user writes it, and its meaning.
+/// An example of a parameter, such as `rate=100/s`, and its meaning.
 pub(crate) type Parameter = (&'static str, &'static str);
 
 /// The parameter that every device has.
@@ -112,7 +112,7 @@ pub(crate) const DRIVE: Parameter = (
      parameters",
 );
 
-/// Like [`DRIVE`], but for a device that has several devices below it.
+/// The same parameter for devices with several members.
 pub(crate) const DRIVES: Parameter = (
     "drive=NAME",
     "the drive or device below it: a drive in the catalogue, a .toml file, or a device with its \
@@ -126,13 +126,13 @@ pub(crate) struct Level {
     pub config: Box<dyn Config>,
 }
 
-/// Makes the device that replaces a drive of this mechanism, with this seed; it has its own queue.
+/// Makes a device with its own queue that replaces a drive with this mechanism and seed.
 pub type MakeDisk<'a> = dyn Fn(Mechanism, u64) -> BoxedDevice + 'a;
 
 /// The devices below a level of a stack, and the drive.
 #[derive(Clone, Copy)]
 pub(crate) struct Below<'a> {
-    /// From the lowest to the highest.
+    /// The devices, from the lowest to the highest.
     pub levels: &'a [Level],
     pub drive: &'a Model,
     /// Drives of other models.
@@ -140,12 +140,12 @@ pub(crate) struct Below<'a> {
     pub seed: u64,
     /// The starting angle of the drive's platter.
     pub origin: Angle,
-    /// Makes the replacements of the drives, if they are replaced.
+    /// Makes replacements for the drives, if given.
     pub disk: Option<&'a MakeDisk<'a>>,
 }
 
 impl Below<'_> {
-    /// Builds it; fails if a device needs to know more than the one below it provides.
+    /// Builds the device. Fails if one needs to know more than the device below it provides.
     pub fn device(&self) -> Result<BoxedDevice, InputError> {
         let Some((level, levels)) = self.levels.split_last() else {
             if let Some(disk) = self.disk {
@@ -162,7 +162,7 @@ impl Below<'_> {
         Ok(built)
     }
 
-    /// Builds the member `index` of several, with a seed and a starting angle of its own.
+    /// Builds member `index` of several, with its own seed and starting angle.
     pub fn member(&self, index: u64) -> Result<BoxedDevice, InputError> {
         // Odd, and different from the factors of levels, disks and streams.
         let seed = self.seed ^ (index + 1).wrapping_mul(0xe703_7ed1_a0b4_28db);
@@ -175,14 +175,14 @@ impl Below<'_> {
         member.device()
     }
 
-    /// Returns the model of the member `index`: if the members are drives, models take turns.
+    /// Returns the model of member `index`: models alternate if the members are drives.
     fn drive_of(&self, index: u64) -> &Model {
         let turn = index as usize % (self.others.len() + 1);
         let other = turn.checked_sub(1).filter(|_| self.levels.is_empty());
         other.map_or(self.drive, |other| &self.others[other])
     }
 
-    /// Returns the knowledge that policies in front of it can have.
+    /// Returns the knowledge that is available to policies in front of it.
     fn knowledge(&self) -> Knowledge {
         let mut provided = self.levels.iter().rev().map(|level| level.info.provides);
         let hidden = provided.find_map(|provides| provides);
@@ -199,10 +199,10 @@ impl Below<'_> {
 }
 
 impl Level {
-    /// Checks that it needs to know no more than is `known` about the levels `below` it.
+    /// Checks that it needs no more knowledge than is `known` about the levels `below` it.
     fn check_needs(&self, known: Knowledge, below: &[Self]) -> Result<(), InputError> {
         let DeviceInfo { name, needs, .. } = *self.info;
-        // A device that holds a policy checks the policy's needs when it is built.
+        // A device with a policy checks the policy's needs when it is built.
         if needs == Knowledge::Inner || needs <= known {
             return Ok(());
         }
@@ -211,7 +211,7 @@ impl Level {
     }
 }
 
-/// Returns the seed of the device at `level`, counted from the bottom; no two are the same.
+/// Returns the seed of the device at `level`, counted from the bottom; all seeds differ.
 fn level_seed(seed: u64, level: usize) -> u64 {
     // Odd, and different from the factor of streams.
     seed ^ (level as u64).wrapping_mul(0xd1b5_4a32_d192_ed03)
@@ -244,7 +244,7 @@ pub struct PartKind {
 pub struct PartMetric {
     /// Its key in JSON.
     pub key: &'static str,
-    /// The head of its column in tables, and its format; `None` if tables lack it.
+    /// The heading of its column in tables, and its format; `None` if it is not in tables.
     pub cell: Option<(&'static str, CellFormat)>,
     /// The name of its column in studies, which ends in its unit, and its title in charts.
     pub column: Option<(&'static str, &'static str)>,
@@ -263,8 +263,8 @@ pub enum CellFormat {
     Decimals,
 }
 
-/// Makes the metrics of the parts that match `$part`: the key of each, its value, the head and the
-/// format of its cell, and the name and the title of its column, if it has them.
+/// Makes the metrics of the parts that match `$part`: the key and the value of each, the heading
+/// and format of its cell, and the name and title of its column, if it has them.
 macro_rules! metrics {
     ($part:pat => $(
         $key:literal => $value:expr
@@ -286,7 +286,7 @@ macro_rules! metrics {
 }
 pub(crate) use metrics;
 
-/// The buffer of a drive whose write cache chooses what it destages.
+/// The buffer of a drive whose write cache chooses what to destage.
 pub(crate) const BUFFER: PartKind = PartKind {
     name: "buffer",
     metrics: metrics! { Work::Buffer(w) =>

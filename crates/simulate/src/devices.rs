@@ -1,7 +1,7 @@
 //! The table of devices that can be put in front of a drive.
 //!
-//! A device is a file with an [`Entry`], and a row of [`TABLE`]. If it reports metrics of its own,
-//! the file also has a [`PartKind`], which is a row of [`PART_KINDS`].
+//! A device is a file with an [`Entry`], and a row of [`TABLE`]. If the device reports its own
+//! metrics, the file also has a [`PartKind`], which is a row of [`PART_KINDS`].
 
 mod declustered;
 mod delay;
@@ -69,7 +69,7 @@ mod tests {
             assert_eq!(system.name, info.example);
             assert!(info.example.starts_with(&format!("{}(", info.name)));
             let stack = system.stack.as_ref().expect("a stack");
-            let built = stack.build(&system.drive, 0, None).expect("built before");
+            let built = stack.build(&system.drive, 0, None).expect("a valid stack");
             assert_eq!(built.capacity(), system.disk().sectors, "{}", info.name);
         }
     }
@@ -77,10 +77,10 @@ mod tests {
     #[test]
     fn all_parameters_of_the_table_are_known() {
         for info in infos() {
-            for (written, _) in info.parameters {
-                let (key, _) = written.split_once('=').expect("key=value");
+            for (example, _) in info.parameters {
+                let (key, _) = example.split_once('=').expect("key=value");
                 let text = info.example.replacen('(', &format!("({key}=, "), 1);
-                // An empty value is invalid, or there are two values, but the key is known.
+                // The value is empty or given twice, which is an error, but the key is known.
                 let error = System::parse(&text).expect_err("no value").to_string();
                 assert!(error.contains(&format!("{}.{key}: ", info.name)), "{error}");
             }

@@ -27,7 +27,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// Returns the error that `argument` has the invalid value `found`.
+    /// Returns the error for the invalid value `found` of `argument`.
     pub fn argument(
         argument: &'static str,
         found: impl Into<String>,
@@ -36,7 +36,7 @@ impl Error {
         Self::Input(InputError::new(argument, &found.into(), expected))
     }
 
-    /// Returns the error with the caller's name for the argument.
+    /// Replaces the name of the argument by `name`, the caller's.
     pub fn with_field(self, name: &str) -> Self {
         match self {
             Self::Input(error) => Self::Input(error.named(name)),

@@ -103,7 +103,7 @@ pub struct TraceReplay {
 }
 
 impl TraceReplay {
-    /// Replays the requests of `files`, unchanged, at their arrivals, with seed 1.
+    /// Replays the requests of `files`, unchanged, at their arrival times, with seed 1.
     pub fn new(files: Vec<String>) -> Self {
         Self {
             files,
@@ -119,12 +119,12 @@ impl TraceReplay {
 /// The times at which the requests of a trace are issued.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Issue {
-    /// At their arrivals; as [`Self::Pauses`] if the trace has none.
+    /// At their arrival times; like [`Self::Pauses`] if the trace has none.
     #[default]
     Traced,
     /// One at a time, with the measured pauses between each completion and the next arrival.
     Pauses,
-    /// A fixed number at a time, regardless of the trace's times.
+    /// A fixed number at a time, regardless of the times in the trace.
     Outstanding {
         /// The number of clients. Each issues its next request when its previous one is complete.
         clients: u32,
@@ -139,9 +139,9 @@ pub const STANDARD_INPUT: &str = "-";
 /// Options for reading a trace.
 #[derive(Clone, Debug, Default)]
 pub struct ReadOptions {
-    /// Its format, if it is not to be detected from the content.
+    /// The format of the trace; `None` to detect it from the content.
     pub format: Option<String>,
-    /// The reaction to an invalid row.
+    /// What to do about an invalid row.
     pub on_error: OnError,
     /// The event that counts as the arrival in a trace of Linux's block layer.
     pub arrival: ArrivalEvent,
@@ -203,13 +203,13 @@ impl TraceSelection {
     }
 }
 
-/// The mapping of blocks if the traced disk and the target disk differ in size.
+/// The mapping of blocks from a traced disk to a target disk of another size.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Fitting {
-    /// A request beyond the end ends the run.
+    /// A request beyond the end of the target disk is an error.
     #[default]
     Refuse,
-    /// Blocks keep their relative position. The traced disk ends at the last block that is used.
+    /// Blocks keep their relative position; the traced disk is taken to end at the last block used.
     Scale,
     /// Blocks beyond the end wrap around to block 0.
     Fold,
@@ -218,8 +218,8 @@ pub enum Fitting {
 }
 
 impl Fitting {
-    /// Maps the requests of `read`, from `file`, to disks with `room`. Fails with the errors of
-    /// `read`; for [`Self::Scale`] also an invalid record, and a file that can be read only once.
+    /// Maps the requests of `file`, which `read` opens, to disks with `room` blocks. Fails if
+    /// `read` does; with [`Self::Scale`] also for an invalid record or a file readable only once.
     pub fn fit(
         self,
         room: SectorCount,
@@ -244,8 +244,8 @@ impl Fitting {
     }
 }
 
-/// Returns the minimum number of blocks of the traced disk. Refuses a device that is one too many
-/// before it reads the rest of the trace.
+/// Returns the minimum number of blocks of the traced disk. Fails at the first device too many,
+/// without reading the rest of the trace.
 fn traced_size(
     file: &str,
     read: impl Fn() -> Result<Box<dyn Notes>, TraceError>,
@@ -264,21 +264,21 @@ fn traced_size(
     Ok(SectorCount(end))
 }
 
-/// More disks than this are refused: the trace has something else in the device column.
+/// The maximum number of disks. With more, the device column likely holds something else.
 pub const MAX_DISKS: u16 = 4096;
 
-/// Checks the number of the disk of `record`; `devices` are those of all disks so far.
+/// Checks the disk number of `record`; `devices` are the devices of all disks so far.
 #[inline]
 pub(crate) fn check_disk(record: &Record, name: &str, devices: &[u32]) -> Result<(), Error> {
     if record.device < u32::from(MAX_DISKS) {
         Ok(())
     } else {
-        Err(too_many(record, name, devices))
+        Err(too_many_devices(record, name, devices))
     }
 }
 
 #[cold]
-fn too_many(record: &Record, name: &str, devices: &[u32]) -> Error {
+fn too_many_devices(record: &Record, name: &str, devices: &[u32]) -> Error {
     let expected = format!("at most {MAX_DISKS} devices, or `device` to choose");
     let found = devices.last().map_or_else(String::new, u32::to_string);
     TraceError::value(name, record.location, "device", &found, &expected).into()
@@ -288,8 +288,8 @@ fn too_many(record: &Record, name: &str, devices: &[u32]) -> Error {
 mod tests {
     use super::*;
 
-    /// Reads a trace of this many devices, 10 blocks each, followed by an invalid row.
-    fn end_of(devices: u32) -> Result<SectorCount, String> {
+    /// Reads a trace of this many devices with 10 blocks each, followed by an invalid row.
+    fn traced_end(devices: u32) -> Result<SectorCount, String> {
         let rows = (0..devices).map(|n| format!("{n}.0 {n} 0 10 1\n"));
         let text: String = rows.chain(["x\n".to_owned()]).collect();
         let read = || -> Result<Box<dyn Notes>, TraceError> {
@@ -301,11 +301,11 @@ mod tests {
     }
 
     #[test]
-    fn the_first_pass_ends_at_the_device_that_is_one_too_many() {
-        // As many as there may be: it continues to the invalid row.
-        let error = end_of(4096).unwrap_err();
+    fn the_first_pass_ends_at_the_first_device_too_many() {
+        // With the maximum number, it continues to the invalid row.
+        let error = traced_end(4096).unwrap_err();
         assert!(error.starts_with("many:4097: found 1 field"), "{error}");
-        let error = end_of(4097).unwrap_err();
+        let error = traced_end(4097).unwrap_err();
         let expected = "many:4097: device: found \"4096\", expected at most 4096 devices";
         assert!(error.starts_with(expected), "{error}");
     }

@@ -1,5 +1,5 @@
-//! Measured traces: their rows, replays of a model, predictions request by request, and models that
-//! are fitted to them.
+//! Measured traces: their rows, replays on a model, predictions request by request, and models
+//! fitted to them.
 
 use std::ops::Range;
 use std::path::Path;
@@ -10,9 +10,9 @@ use diskarm_core::spec::Spec;
 use diskarm_core::stats::SortedSpans;
 use diskarm_core::units::{Instant, Span};
 use diskarm_drives::text::{Edit, Value, rewrite};
-use diskarm_fit::calibrate::{Calibration, Progress, Unfit, calibrate, edits};
+use diskarm_fit::calibrate::{Calibration, FitError, Progress, calibrate, edits};
 use diskarm_fit::validate::{
-    Figures, Locked, LockedFigures, Measured, Replayed, Validation, Variant,
+    Figures, FollowedTrace, MeasuredRequest, PredictionFigures, ReplayResult, Validation, Variant,
 };
 use diskarm_trace::{Reader, Record, TraceError};
 
@@ -26,12 +26,12 @@ use crate::trace_rows::BlockConverter;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RowRange {
     from: usize,
-    /// `None`: up to the last row of the trace.
+    /// `None` for the end of the trace.
     end: Option<usize>,
 }
 
 impl RowRange {
-    /// Parses `A..B`; the trace supplies a missing bound. The error describes the accepted form.
+    /// Parses `A..B`; a missing bound is that of the trace. The error describes the syntax.
     pub fn parse(text: &str) -> Result<Self, String> {
         const EXPECTED: &str = "expected rows A..B with A below B, such as 0..5000";
         let number = |text: &str, absent| match text {
@@ -55,19 +55,19 @@ impl std::fmt::Display for RowRange {
     }
 }
 
-/// Rows that were read from a trace.
+/// Rows read from a trace.
 pub struct MeasuredTrace {
-    /// The rows, with the preceding ones if requested.
-    pub rows: Vec<Measured>,
+    /// The rows, including the preceding ones if requested.
+    pub rows: Vec<MeasuredRequest>,
     /// The range of `rows` that was requested.
     pub range: Range<usize>,
     /// Doubts about the rows, one line each.
     pub notes: Vec<String>,
 }
 
-/// Reads `rows` of the trace in `file`, all of which the drive can serve. Fails for an invalid
-/// trace; rows that it does not have; a trace without responses or pauses; a request beyond the end
-/// of the drive; a drive whose sectors are not blocks of a trace.
+/// Reads `rows` of the trace in `file`. Fails for an invalid trace, one without responses or
+/// pauses, or without these rows; a request beyond the end of the drive; and a drive with sectors
+/// that traces cannot express.
 pub fn read(
     file: &str,
     options: &ReadOptions,
@@ -77,7 +77,7 @@ pub fn read(
     read_from(rows.from, file, options, rows, model)
 }
 
-/// Reads from the row `first`, no later than the first of `rows`, to the last of `rows`.
+/// Reads from row `first`, which is at or before the first of `rows`, to the last of `rows`.
 fn read_from(
     first: usize,
     file: &str,
@@ -87,7 +87,7 @@ fn read_from(
 ) -> Result<MeasuredTrace, Error> {
     let blocks = BlockConverter::new(model.disk(), &model.name)?;
     let mut trace = options.open(file)?;
-    let mut taken: Vec<Measured> = Vec::new();
+    let mut measured_rows: Vec<MeasuredRequest> = Vec::new();
     let mut completed = None;
     let mut index = 0;
     let mut widened = 0;
@@ -96,7 +96,7 @@ fn read_from(
             break;
         };
         if index >= first {
-            if let (Some(end), Some(row)) = (completed.take(), taken.last_mut()) {
+            if let (Some(end), Some(row)) = (completed.take(), measured_rows.last_mut()) {
                 row.step.think = pause(&record, end, trace.name())?;
             }
             let row = measured_row(&record, index as u64, &trace, blocks)?;
@@ -106,23 +106,23 @@ fn read_from(
                 (None, Some(arrival)) => Some(arrival + row.response),
                 _ => None,
             };
-            taken.push(row);
+            measured_rows.push(row);
         }
         index += 1;
     }
-    // The trace ended within the range or before it.
+    // The trace ended before the range or within it.
     if rows.end.is_some_and(|end| index < end) || index <= rows.from {
         let expected = format!("a range within 0..{index}, the rows of {file}");
         return Err(Error::argument("rows", rows.to_string(), expected));
     }
     let notes = trace.notes().into_iter();
     let notes = notes.chain((widened > 0).then(|| blocks.widened(widened)));
-    let notes = notes.chain(response_doubts(&taken, &model.spec));
+    let notes = notes.chain(response_doubts(&measured_rows, &model.spec));
     let notes = notes.map(|note| format!("{}: {note}", trace.name()));
     Ok(MeasuredTrace {
-        range: rows.from - first..taken.len(),
+        range: rows.from - first..measured_rows.len(),
         notes: notes.collect(),
-        rows: taken,
+        rows: measured_rows,
     })
 }
 
@@ -131,24 +131,24 @@ fn measured_row(
     id: u64,
     trace: &Reader,
     blocks: BlockConverter,
-) -> Result<Measured, Error> {
-    let known = record.think.is_some() || record.arrival.is_some();
-    let Some(response) = record.response.filter(|_| known) else {
+) -> Result<MeasuredRequest, Error> {
+    let has_pause = record.think.is_some() || record.arrival.is_some();
+    let Some(response) = record.response.filter(|_| has_pause) else {
         let format = trace.format();
-        let why = if format.carries.contains("no responses") {
+        let limitation = if format.carries.contains("no responses") {
             "does not carry"
         } else {
             "can carry, but not for this request: in a trace of events its completion is missing"
         };
         let name = format.name;
         let needed = "measured responses, and pauses or arrivals";
-        let expected = format!("{needed}, which the format {name} {why}");
+        let expected = format!("{needed}, which the format {name} {limitation}");
         let error = TraceError::value(trace.name(), record.location, "response", "none", &expected);
         return Err(error.into());
     };
     let request = blocks.request(record, id, trace.name())?;
     let think = record.think.unwrap_or(Span::ZERO);
-    Ok(Measured {
+    Ok(MeasuredRequest {
         step: ReplayStep { request, think },
         response,
     })
@@ -158,7 +158,7 @@ fn measured_row(
 fn pause(record: &Record, end: Instant, file: &str) -> Result<Span, Error> {
     let pause = record.arrival.map(|arrival| arrival.after(end));
     pause.filter(|&pause| pause >= Span::ZERO).ok_or_else(|| {
-        let expected = "an arrival after the completion of the request before: one at a time";
+        let expected = "an arrival after the previous request has completed: one request at a time";
         let found = format!("{} s", record.arrival.map_or(f64::NAN, Instant::as_s));
         TraceError::value(file, record.location, "arrival", &found, expected).into()
     })
@@ -166,15 +166,15 @@ fn pause(record: &Record, end: Instant, file: &str) -> Result<Span, Error> {
 
 /// Returns doubts about the responses of `rows` on a drive of `spec`, one line each.
 ///
-/// * More than half of them are shorter than the bus takes for their data alone: the unit is likely
-///   to be wrong. Fewer are accepted: the bus rate of a specification is not exact, and a
-///   measurement may begin late. A drive without a bus rate gives no cause for doubt.
-/// * Some are 0, which no drive delivers. That is not an error: a clock with coarse steps rounds
-///   short responses down to 0, and the other rows remain valid.
-fn response_doubts(rows: &[Measured], spec: &Spec) -> Vec<String> {
+/// * More than half of them are shorter than the bus transfer of their data alone: the unit is
+///   likely to be wrong. Fewer are accepted: the bus rate of a specification is not exact, and a
+///   measurement may begin late. Without a bus rate there is no doubt.
+/// * Some are 0, which no drive achieves. That is not an error: a coarse clock rounds short
+///   responses down to 0, and the other rows remain valid.
+fn response_doubts(rows: &[MeasuredRequest], spec: &Spec) -> Vec<String> {
     let count = rows.len();
     let mut doubts = Vec::new();
-    let is_short = |row: &&Measured| row.response < bus_time(row, spec);
+    let is_short = |row: &&MeasuredRequest| row.response < bus_time(row, spec);
     let short = rows.iter().filter(is_short).count();
     if short > count / 2 {
         let sum: Span = rows.iter().map(|row| row.response).sum();
@@ -184,17 +184,17 @@ fn response_doubts(rows: &[Measured], spec: &Spec) -> Vec<String> {
             sum.as_ms() / count as f64
         ));
     }
-    let is_none = |row: &&Measured| row.response == Span::ZERO;
-    let none = rows.iter().filter(is_none).count();
-    if none > 0 {
+    let is_zero = |row: &&MeasuredRequest| row.response == Span::ZERO;
+    let zeros = rows.iter().filter(is_zero).count();
+    if zeros > 0 {
         doubts.push(format!(
-            "{none} of {count} responses are 0, which no drive delivers: is the clock too coarse?"
+            "{zeros} of {count} responses are 0, which no drive achieves: is the clock too coarse?"
         ));
     }
     doubts
 }
 
-fn bus_time(row: &Measured, spec: &Spec) -> Span {
+fn bus_time(row: &MeasuredRequest, spec: &Spec) -> Span {
     let request = &row.step.request;
     let sector = if request.op.is_read() {
         spec.bus.read_sector
@@ -204,12 +204,12 @@ fn bus_time(row: &Measured, spec: &Spec) -> Span {
     sector * request.sectors.0
 }
 
-/// Runs all replays of a validation in the order of [`Validation::variants`], on every processor;
-/// `progress` is called with the number done. Fails with the first refusal, in that order.
+/// Runs all replays of a validation in the order of [`Validation::variants`], on all processors;
+/// `progress` is called with the number done. Fails with the first rejected request, in that order.
 pub fn replays(
     validation: &Validation<'_>,
     progress: impl Fn(u64) + Sync,
-) -> Result<Vec<Replayed>, RejectedRequest> {
+) -> Result<Vec<ReplayResult>, RejectedRequest> {
     let variants: Vec<Variant> = Validation::variants().collect();
     let replay = |number: usize| validation.replay(variants[number]);
     let replays = parallel::map(variants.len(), replay, progress);
@@ -220,7 +220,7 @@ pub fn replays(
 pub struct Comparison {
     /// The file of the trace.
     pub file: String,
-    /// The distances between measured and simulated response times.
+    /// The differences between measured and simulated response times.
     pub figures: Figures,
     /// The measured response times.
     pub measured: SortedSpans,
@@ -238,50 +238,50 @@ pub fn compare(
     rows: RowRange,
     progress: impl Fn(u64) + Sync,
 ) -> Result<Comparison, Error> {
-    let taken = read(file, reading, rows, drive)?;
-    let validation = Validation::new(&drive.spec, drive.layout().clone(), taken.rows);
+    let measured_rows = read(file, reading, rows, drive)?;
+    let validation = Validation::new(&drive.spec, drive.layout().clone(), measured_rows.rows);
     let replays = replays(&validation, progress)?;
     Ok(Comparison {
         file: file.to_owned(),
         figures: Figures::of(&validation, &replays),
         measured: validation.measured(),
         simulated: replays[0].responses.iter().copied().collect(),
-        notes: taken.notes,
+        notes: measured_rows.notes,
     })
 }
 
-/// A trace whose responses were predicted one by one.
+/// A trace with a prediction for each response.
 pub struct Predictions {
     /// The file of the trace.
     pub file: String,
-    /// Its requests with their predictions.
-    pub locked: Locked,
-    /// The rows whose predictions are judged.
+    /// The requests with their predictions.
+    pub followed: FollowedTrace,
+    /// The rows whose predictions are evaluated.
     pub range: Range<usize>,
     /// The quality of the predictions.
-    pub figures: LockedFigures,
+    pub figures: PredictionFigures,
     /// Doubts about the trace, one line each.
     pub notes: Vec<String>,
 }
 
 /// Predicts each response in `rows` of the trace in `file` from the earlier measurements. Fails if
-/// the trace is invalid. Panics if there are no rows to judge.
+/// the trace is invalid. Panics if there are no rows to evaluate.
 pub fn predict(
     drive: &Model,
     file: &str,
     reading: &ReadOptions,
     rows: RowRange,
 ) -> Result<Predictions, Error> {
-    let taken = read_from(0, file, reading, rows, drive)?;
-    let MeasuredTrace { rows, range, notes } = taken;
+    let measured_rows = read_from(0, file, reading, rows, drive)?;
+    let MeasuredTrace { rows, range, notes } = measured_rows;
     let layout = drive.layout().clone();
-    let locked = Locked::follow(&drive.spec, layout, &rows, Continuity::Unbroken)?;
-    let Some(figures) = LockedFigures::of(&locked, range.clone()) else {
-        panic!("{file}: a range without rows");
+    let followed = FollowedTrace::follow(&drive.spec, layout, &rows, Continuity::Unbroken)?;
+    let Some(figures) = PredictionFigures::of(&followed, range.clone()) else {
+        panic!("{file}: the range has no rows");
     };
     Ok(Predictions {
         file: file.to_owned(),
-        locked,
+        followed,
         range,
         figures,
         notes,
@@ -301,10 +301,10 @@ pub struct FitNames<'a> {
     pub rows: RowRange,
 }
 
-/// Fits `drive` to `rows`, with `progress` after each stage. Fails if they do not determine it.
+/// Fits `drive` to `rows`; calls `progress` after each stage. Fails if they do not determine it.
 pub fn fit_model(
     drive: &Model,
-    rows: &[Measured],
+    rows: &[MeasuredRequest],
     names: FitNames<'_>,
     progress: impl FnMut(Progress),
 ) -> Result<(Calibration, Model), Error> {
@@ -314,17 +314,17 @@ pub fn fit_model(
     Ok((fitted, model))
 }
 
-fn unfit_error(unfit: Unfit, trace: &str, drive: &str) -> Error {
+fn unfit_error(unfit: FitError, trace: &str, drive: &str) -> Error {
     match unfit {
-        Unfit::TooShort { rows, numbers } => {
-            let expected = format!("{numbers} rows or more, one for each number that is fitted");
+        FitError::TooShort { rows, numbers } => {
+            let expected = format!("at least {numbers} rows, one for each fitted number");
             Error::argument("trace", format!("{trace} ({rows} rows)"), expected)
         }
-        Unfit::OtherDrive { explained_fraction } => {
+        FitError::OtherDrive { explained_fraction } => {
             let percent = 100.0 * explained_fraction;
             let expected = format!(
                 "a trace of the drive {drive}, which explains only {percent:.0} % of the requests, \
-                 however its numbers are set"
+                 whatever its parameters"
             );
             Error::argument("trace", trace, expected)
         }
@@ -333,7 +333,7 @@ fn unfit_error(unfit: Unfit, trace: &str, drive: &str) -> Error {
 
 const FITTED: &str = "; fitted to a trace";
 
-/// Fails if the base cannot be read again, or if the fitted text is invalid, which is a bug.
+/// Fails if the text of `drive` cannot be edited, or if the fitted text is invalid (a bug).
 fn fitted_model(
     drive: &Model,
     fitted: &Calibration,
@@ -347,22 +347,22 @@ fn fitted_model(
         edits.push(Edit { key, value });
     };
     set("name", stem.to_string_lossy().into_owned());
-    let made = made_from(names, rows);
+    let provenance = provenance(names, rows);
     let summary = drive.spec.summary.trim_end_matches(FITTED);
     set("summary", format!("{summary}{FITTED}"));
     set(
         "source.origin",
-        format!("{made}\n{}", drive.spec.source.origin.trim()),
+        format!("{provenance}\n{}", drive.spec.source.origin.trim()),
     );
     let text = rewrite(&drive.text, &edits).map_err(|error| {
-        let expected = format!("a specification to change ({error})");
+        let expected = format!("a specification that can be edited ({error})");
         Error::argument("drive", &drive.name, expected)
     })?;
     // Parsing it checks that the output can be read again.
     Model::read(text, names.output)
 }
 
-fn made_from(names: FitNames<'_>, rows: usize) -> String {
+fn provenance(names: FitNames<'_>, rows: usize) -> String {
     let range = names.rows;
     let trace = Path::new(names.trace).file_name().unwrap_or_default();
     format!(
@@ -381,7 +381,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_are_half_open_and_may_lack_an_end() {
+    fn row_ranges_are_half_open_and_bounds_may_be_missing() {
         let rows = |from, end| Ok(RowRange { from, end });
         assert_eq!(RowRange::parse("2..5"), rows(2, Some(5)));
         assert_eq!(RowRange::parse("2.."), rows(2, None));
@@ -393,10 +393,10 @@ mod tests {
         }
     }
 
-    fn measured(op: Op, response_us: i64) -> Measured {
+    fn measured(op: Op, response_us: i64) -> MeasuredRequest {
         let request = Request::new(0, op, Lbn(0), SectorCount(10));
         let think = Span::ZERO;
-        Measured {
+        MeasuredRequest {
             step: ReplayStep { request, think },
             response: Span::from_ns(1000 * response_us),
         }
@@ -404,7 +404,7 @@ mod tests {
 
     /// The bus of the HP C2247 takes 1.701 ms for ten sectors read, 1.8686 ms for ten written.
     #[test]
-    fn more_than_half_of_the_responses_are_shorter_than_their_bus_transfer() {
+    fn responses_shorter_than_the_bus_transfer_are_doubtful_if_most_are() {
         let spec = Model::find("hp-c2247").expect("a drive").spec;
         let (read, write) = (Op::Read, Op::Write);
         let possible = [measured(read, 1701), measured(write, 1869)];
@@ -425,20 +425,20 @@ mod tests {
     fn a_response_of_0_is_doubtful() {
         let spec = Model::find("hp-c2247").expect("a drive").spec;
         let rows = [0, 9000, 9000].map(|response_us| measured(Op::Read, response_us));
-        let doubt = "1 of 3 responses are 0, which no drive delivers: is the clock too coarse?";
+        let doubt = "1 of 3 responses are 0, which no drive achieves: is the clock too coarse?";
         assert_eq!(response_doubts(&rows, &spec), [doubt]);
         assert_eq!(response_doubts(&rows[1..], &spec), [""; 0]);
     }
 
     #[test]
-    fn the_number_of_threads_changes_no_bit() {
+    fn results_do_not_depend_on_the_number_of_threads() {
         let drive = Model::find("hp-c2247").unwrap_or_else(|e| panic!("{e}"));
         let row = |id: u64| {
             let op = [Op::Write, Op::Read, Op::Read][id as usize % 3];
             let (start, sectors) = (id * 7_919 * 131 % 2_000_000, 1 + id % 40);
             let request = Request::new(id, op, Lbn(start), SectorCount(sectors));
             let think = Span::from_us((id * 1_237 % 30_001) as f64);
-            Measured {
+            MeasuredRequest {
                 step: ReplayStep { request, think },
                 response: Span::from_ms(15.0),
             }

@@ -26,11 +26,11 @@ pub struct Model {
     pub text: Cow<'static, str>,
     /// Its specification, parsed.
     pub spec: Spec,
-    /// The mechanism, with tables that all its drives share.
+    /// The mechanism, with tables that all drives of this model share.
     pub mechanism: Mechanism,
 }
 
-/// Returns the name of a drive in whose specification values are set.
+/// Returns the name of a drive with `edits` to its specification.
 pub fn changed_name(name: &str, edits: &[Edit]) -> String {
     if edits.is_empty() {
         return name.to_owned();
@@ -53,7 +53,7 @@ impl Model {
         Self::read(entry.text, name)
     }
 
-    /// Reads a valid specification of a drive called `name`; errors report `name` as the file.
+    /// Parses the specification of a drive called `name`; errors report `name` as the file.
     pub fn read(text: impl Into<Cow<'static, str>>, name: &str) -> Result<Self, Error> {
         let text = text.into();
         let document = Document::read(&text, name)?;
@@ -68,8 +68,8 @@ impl Model {
         })
     }
 
-    /// Finds the drive called `name`, which replaces a `disk` of the drive `like`. Fails if there
-    /// is no such drive or its size differs; the error calls it `argument`.
+    /// Finds the drive called `name`, to replace a `disk` of the drive `like`. Fails if there is no
+    /// such drive or its size differs; the error calls it `argument`.
     pub fn substitute(
         disk: Disk,
         like: &str,
@@ -80,16 +80,16 @@ impl Model {
         if model.disk().sectors == disk.sectors {
             return Ok(model);
         }
-        let expected = format!("a drive of {} blocks, as {like}", disk.sectors.0);
+        let expected = format!("a drive of {} blocks, like {like}", disk.sectors.0);
         Err(Error::argument(argument, name, expected))
     }
 
-    /// Returns a drive of this model, its platter at angle zero at the start.
+    /// Returns a drive of this model whose platter starts at angle zero.
     pub fn drive(&self) -> Drive {
         self.drive_starting_at(Angle::ZERO)
     }
 
-    /// Returns a drive of this model, its platter at angle `origin` at the start.
+    /// Returns a drive of this model whose platter starts at angle `origin`.
     pub fn drive_starting_at(&self, origin: Angle) -> Drive {
         Drive::with_mechanism(&self.spec, self.mechanism.at_angle(origin))
     }
@@ -112,15 +112,15 @@ impl Model {
         workload(text, self.disk())
     }
 
-    /// Sets values in its specification. Errors report them under `origin`, which also becomes part
-    /// of the name. Fails for a value that is invalid or does not fit the others.
+    /// Sets values in its specification. Errors attribute them to `origin`, which also becomes part
+    /// of the name. Fails for a value that is invalid or inconsistent with the others.
     pub fn with_values(&self, edits: &[Edit], origin: &str) -> Result<Self, Error> {
         let text = rewrite(&self.text, edits).map_err(|error| error.in_argument(origin))?;
         let name = format!("{} with {origin}", self.name);
         Self::read(text, &name).map_err(|error| error.in_place_of(&name, origin))
     }
 
-    /// Like [`Self::with_values`], and names the drive after the edits; without any, does nothing.
+    /// Like [`Self::with_values`], but names the drive after the edits; does nothing without any.
     pub fn with_edits(self, edits: &[Edit], origin: &str) -> Result<Self, Error> {
         if edits.is_empty() {
             return Ok(self);
@@ -141,7 +141,7 @@ pub fn workload(text: &str, disk: Disk) -> Result<Workload, Error> {
     Ok(Workload::parse_toml(&read_text(text)?, text, disk)?)
 }
 
-/// The largest text file that is read, in bytes. It stops the reading of endless files.
+/// The size limit of a text file, in bytes; it stops the reading of endless files.
 const MAX_TEXT: u64 = 16 << 20;
 
 /// Reads a text file. Fails if it cannot be read, is not UTF-8, or is larger than 16 MiB.
@@ -150,7 +150,7 @@ pub fn read_text(path: &str) -> Result<String, Error> {
         let mut text = String::new();
         let mut file = File::open(path)?.take(MAX_TEXT + 1);
         if file.read_to_string(&mut text)? as u64 > MAX_TEXT {
-            let problem = "found more, expected at most 16 MiB of text";
+            let problem = "found more than 16 MiB, expected a smaller text file";
             return Err(io::Error::other(problem));
         }
         Ok(text)
@@ -161,7 +161,7 @@ pub fn read_text(path: &str) -> Result<String, Error> {
     })
 }
 
-/// Returns the error that a stack of devices was `found` where only a drive is accepted.
+/// Returns the error for a stack of devices, `found`, where only a drive is accepted.
 pub(crate) fn not_single(argument: &'static str, found: &str) -> Error {
     let expected = "a drive in the catalogue or a .toml file, without devices in front of it";
     Error::argument(argument, found, expected)
@@ -178,7 +178,7 @@ fn unknown(name: &str) -> Error {
     Error::argument("drive", name, expected)
 }
 
-/// Parses the size of a command for `disk`, given as `argument`. Fails for any other text.
+/// Parses the size of a command for `disk`, given as `argument`.
 pub fn size(argument: &'static str, text: &str, disk: Disk) -> Result<SectorCount, Error> {
     Ok(command_size(argument, text, disk)?)
 }
@@ -202,16 +202,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_text_has_at_most_16_mebibytes() {
+    fn text_files_are_limited_to_16_mib() {
         let path = std::env::temp_dir().join(format!("diskarm-{}-text", std::process::id()));
         let name = path.to_str().expect("a path in UTF-8");
         let file = File::create(&path).expect("a temporary file");
         file.set_len(MAX_TEXT).expect("a sparse file");
-        assert_eq!(read_text(name).expect("a text").len() as u64, MAX_TEXT);
+        assert_eq!(read_text(name).expect("a text file").len() as u64, MAX_TEXT);
         file.set_len(MAX_TEXT + 1).expect("a sparse file");
         let error = read_text(name).expect_err("too long").to_string();
-        let expected = "cannot read: found more, expected at most 16 MiB of text";
+        let expected = "cannot read: found more than 16 MiB, expected a smaller text file";
         assert_eq!(error, format!("{name}: {expected}"));
-        std::fs::remove_file(path).expect("a file");
+        std::fs::remove_file(path).expect("a temporary file");
     }
 }

@@ -13,7 +13,7 @@ use diskarm_core::units::Instant;
 pub struct RunObserver<'a> {
     pub report: Report,
     pub backlog: Backlog,
-    /// `None` if nothing more was requested, which costs one check per request.
+    /// `None` if no extras were requested: then they cost one check per request.
     pub extras: Option<Box<Extras<'a>>>,
     pub calls: ProgressCalls<'a>,
     /// The run ends when more requests than this are outstanding at an arrival.
@@ -53,10 +53,10 @@ impl Extras<'_> {
         }
     }
 
-    /// Records a completion; `counts` is false during the warm-up.
+    /// Records a completion; `is_counted` is false during the warm-up.
     #[cold]
-    fn completed(&mut self, completion: &Completion, counts: bool) {
-        if counts && completion.has_transferred() && !self.streams.is_empty() {
+    fn completed(&mut self, completion: &Completion, is_counted: bool) {
+        if is_counted && completion.has_transferred() && !self.streams.is_empty() {
             let stream = usize::from(completion.request.stream);
             self.streams[stream].record(completion);
         }
@@ -73,23 +73,23 @@ impl Extras<'_> {
 }
 
 impl RunObserver<'_> {
-    /// Starts the reports of single disks: until now, only the first disk was used.
+    /// Starts a report for each disk: until now, only the first disk was used.
     #[cold]
     fn split(&mut self) {
         let disks = &mut self.extras.get_or_insert_default().disks;
         disks.get_or_insert_with(|| Disks::after(&self.report));
     }
 
-    /// Returns the parts of `device`, which has become idle: disks and their buffers under load, as
-    /// they were when the last request was completed, and all other parts as they are now.
+    /// Returns the parts of `device`, which is now idle: disks and their buffers as they were under
+    /// load, when the last request was completed, and all other parts as they are now.
     pub fn parts(&mut self, device: &impl Device) -> Vec<ComponentReport> {
         let now = device.components(self.backlog.end);
         let Some(under_load) = self.parts.take() else {
             return now;
         };
-        assert_eq!(now.len(), under_load.len(), "the same parts");
+        assert_eq!(now.len(), under_load.len(), "the parts changed");
         let merged = now.into_iter().zip(under_load).map(|(now, under_load)| {
-            assert_eq!(now.name, under_load.name, "the same parts");
+            assert_eq!(now.name, under_load.name, "the parts changed");
             match under_load.work {
                 Work::Disk(_) | Work::Buffer(_) => under_load,
                 _ => now,
@@ -136,7 +136,7 @@ impl Observer for RunObserver<'_> {
     }
 }
 
-/// Fewer outstanding requests at the last arrival are a burst, not a growing backlog.
+/// With fewer outstanding requests at the last arrival, there is a burst, not a growing backlog.
 const MIN_BACKLOG: u64 = 100;
 
 #[derive(Default)]
@@ -171,13 +171,13 @@ impl Backlog {
     /// Returns true if throughput stayed below 99 % of the arrival rate of the same requests.
     pub fn is_growing(&self) -> bool {
         let first = self.first.unwrap_or_default();
-        let (came, served) = (self.last - first, self.end - first);
-        self.at_last_arrival >= MIN_BACKLOG && came.as_s() < 0.99 * served.as_s()
+        let (arriving, serving) = (self.last - first, self.end - first);
+        self.at_last_arrival >= MIN_BACKLOG && arriving.as_s() < 0.99 * serving.as_s()
     }
 }
 
-/// Called from time to time with the number of requests that a run has completed; returns whether
-/// to continue. Concurrent runs, such as replications, call it each with its own count.
+/// Called periodically with the number of requests that a run has completed; returns whether to
+/// continue. Concurrent runs, such as replications, each pass their own count.
 pub type Progress<'a> = &'a (dyn Fn(u64) -> ControlFlow<()> + Sync);
 
 /// Ignores progress and never stops a run.
@@ -187,9 +187,9 @@ pub fn never_stop(_: u64) -> ControlFlow<()> {
 
 const MAX_STRIDE: u64 = 1024;
 
-/// Calls become more frequent if they are further apart than this. Policies that search orders
-/// take milliseconds per completion, others a tenth of a microsecond.
-const FAR: Duration = Duration::from_millis(10);
+/// Calls become more frequent if they are further apart than this. Policies that search for an
+/// order take milliseconds per completion, others a tenth of a microsecond.
+const MAX_PAUSE: Duration = Duration::from_millis(10);
 
 /// Calls a [`Progress`] often enough that a run can be stopped without delay.
 pub(crate) struct ProgressCalls<'a> {
@@ -219,7 +219,7 @@ impl<'a> ProgressCalls<'a> {
     #[cold]
     pub(crate) fn call(&mut self, done: u64) -> ControlFlow<()> {
         let now = HostInstant::now();
-        self.stride = if now - self.last > FAR {
+        self.stride = if now - self.last > MAX_PAUSE {
             (self.stride / 2).max(1)
         } else {
             (self.stride * 2).min(MAX_STRIDE)
@@ -232,11 +232,11 @@ impl<'a> ProgressCalls<'a> {
 
 /// Receives every completed request in order of completion, including the warm-up.
 pub trait Sink {
-    /// Takes the next completion, whose request names the disk in [`Request::unit`].
+    /// Receives the next completion; [`Request::unit`] is the disk.
     fn take(&mut self, completion: &Completion);
 }
 
-/// The outcomes that a row can have: what the buffer did for a request, or why the request failed.
+/// The outcomes of a request: how the buffer served it, or why it failed.
 pub const OUTCOMES: [&str; 7] = [
     "miss",
     "hit",
@@ -264,7 +264,7 @@ pub const fn outcome(completion: &Completion) -> usize {
 mod tests {
     use super::*;
 
-    /// With an arrival every millisecond, at a server that takes `service_us` per request.
+    /// Simulates an arrival per millisecond at a server that takes `service_us` per request.
     fn is_growing(requests: u64, service_us: u64) -> bool {
         let (mut backlog, mut done) = (Backlog::default(), 0);
         let finish = |id: u64| (id * 1_000).max((id + 1) * service_us) * 1_000;
@@ -285,7 +285,7 @@ mod tests {
     /// Served at 1/1.02 of the arrival rate, 10,000 requests leave a backlog of 200; at
     /// 1/1.005, 50,000 leave 250, which is less than one percent.
     #[test]
-    fn a_growing_queue_differs_from_one_that_ends() {
+    fn a_growing_backlog_is_detected() {
         assert!(is_growing(10_000, 1_020));
         assert!(!is_growing(50_000, 1_005));
         assert!(!is_growing(10_000, 990));

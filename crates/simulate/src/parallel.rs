@@ -8,7 +8,7 @@ use rayon::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
 /// Calls `work` for each number below `count` on all processors, and returns the results in order.
-/// `progress` is called with the number of jobs done, on any thread. Panics if it gets no threads.
+/// `progress` is called with the number of finished jobs, on any thread. Panics without threads.
 pub fn map<T: Send>(
     count: usize,
     work: impl Fn(usize) -> T + Sync,
@@ -18,14 +18,14 @@ pub fn map<T: Send>(
     map_on(threads, count, work, progress)
 }
 
-/// Creates a pool of `threads` threads, or panics. It must not outlive the call that makes it: it
-/// would hang a process forked from this one, as Python's `multiprocessing` does.
+/// Creates a pool of `threads` threads, or panics. It must not outlive the calling function: it
+/// would hang processes forked from this one, as by Python's `multiprocessing`.
 pub fn pool(threads: usize) -> ThreadPool {
     let pool = ThreadPoolBuilder::new().num_threads(threads).build();
-    pool.unwrap_or_else(|error| panic!("no threads: {error}"))
+    pool.unwrap_or_else(|error| panic!("cannot start threads: {error}"))
 }
 
-/// [`map`] on `threads` threads.
+/// Like [`map`], on `threads` threads.
 pub(crate) fn map_on<T: Send>(
     threads: usize,
     count: usize,
@@ -33,15 +33,15 @@ pub(crate) fn map_on<T: Send>(
     progress: impl Fn(u64) + Sync,
 ) -> Vec<T> {
     let done = AtomicU64::new(0);
-    let piece = |number| {
-        let piece = work(number);
+    let job = |number| {
+        let result = work(number);
         progress(1 + done.fetch_add(1, Ordering::Relaxed));
-        piece
+        result
     };
     // One number at a time, because jobs take unequal times.
     pool(threads.min(count.max(1))).install(|| {
         let numbers = (0..count).into_par_iter().with_max_len(1);
-        numbers.map(piece).collect()
+        numbers.map(job).collect()
     })
 }
 

@@ -1,4 +1,4 @@
-//! Policies of host queues, and how often they have a choice.
+//! Policies of host queues, and a counter of their choices.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,7 +16,7 @@ pub trait MakePolicy: Sync {
     /// Makes a policy for `drive`, with nothing pending.
     fn policy(&self, drive: &Drive) -> Box<dyn Policy<Drive>>;
 
-    /// Makes a policy for a stack of devices, unless it needs to know more than `device` provides.
+    /// Makes a policy for a stack of devices. Fails if `device` provides too little knowledge.
     fn boxed(
         &self,
         device: &BoxedDevice,
@@ -55,12 +55,12 @@ impl<'a> ChoiceCounter<'a> {
         Self { inner, count }
     }
 
-    /// Returns the number so far, of all policies together.
+    /// Returns the number of choices so far, of all policies together.
     pub fn count(&self) -> u64 {
         self.count.load(Ordering::Relaxed)
     }
 
-    fn counting<E: Estimate>(&self, policy: Box<dyn Policy<E>>) -> Box<dyn Policy<E>> {
+    fn counted<E: Estimate>(&self, policy: Box<dyn Policy<E>>) -> Box<dyn Policy<E>> {
         Box::new(CountingPolicy {
             policy,
             pending: 0,
@@ -71,14 +71,14 @@ impl<'a> ChoiceCounter<'a> {
 
 impl MakePolicy for ChoiceCounter<'_> {
     fn policy(&self, drive: &Drive) -> Box<dyn Policy<Drive>> {
-        self.counting(self.inner.policy(drive))
+        self.counted(self.inner.policy(drive))
     }
 
     fn boxed(
         &self,
         device: &BoxedDevice,
     ) -> Result<Box<dyn Policy<BoxedDevice>>, InsufficientKnowledge> {
-        Ok(self.counting(self.inner.boxed(device)?))
+        Ok(self.counted(self.inner.boxed(device)?))
     }
 }
 

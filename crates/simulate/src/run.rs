@@ -21,10 +21,10 @@ pub struct Run {
     pub windows: Option<Vec<Window>>,
     /// The traced device of each disk, and its results, if there are several disks.
     pub disks: Vec<(Origin, Report)>,
-    /// The parts of the device that report metrics of their own: disks as they were when the last
+    /// The parts of the device that report their own metrics: disks as they were when the last
     /// request was completed; caches, failures and rebuilds as they were when the device was idle.
     pub parts: Vec<ComponentReport>,
-    /// Doubts about the drive or a trace, late failures of disks, and losses of data.
+    /// Doubts about the drive or a trace, late disk failures, and data losses.
     pub doubts: Vec<String>,
     /// Requested changes to the trace, one line each.
     pub changes: Vec<String>,
@@ -36,7 +36,7 @@ pub struct Run {
     pub is_stopped: bool,
 }
 
-/// Returns the doubts about the runs of one simulation, which may differ in failures of disks.
+/// Returns the doubts about the runs of one simulation, whose disk failures may differ.
 pub fn doubts(runs: &[Run]) -> Vec<String> {
     let named = runs.iter().map(|run| {
         let seed = run.seed.map(|seed| format!("seed {seed}"));
@@ -45,11 +45,11 @@ pub fn doubts(runs: &[Run]) -> Vec<String> {
     combined_doubts(&named.collect::<Vec<_>>())
 }
 
-/// Returns the doubts of the one with the most; those that others do not share carry its name.
+/// Returns the longest list of doubts; those that are not in all lists carry the list's name.
 pub fn combined_doubts(named: &[(String, Vec<String>)]) -> Vec<String> {
-    // The first one with the maximum.
-    let found = named.iter().rev().max_by_key(|(_, doubts)| doubts.len());
-    let doubts = found.iter().flat_map(|(name, doubts)| {
+    // The first of the longest.
+    let longest = named.iter().rev().max_by_key(|(_, doubts)| doubts.len());
+    let doubts = longest.iter().flat_map(|(name, doubts)| {
         doubts.iter().map(move |doubt| {
             let is_shared = named.iter().all(|(_, doubts)| doubts.contains(doubt));
             if is_shared {
@@ -62,7 +62,7 @@ pub fn combined_doubts(named: &[(String, Vec<String>)]) -> Vec<String> {
     doubts.collect()
 }
 
-/// Returns remarks on what the metrics of these runs of one simulation cannot show, one line each.
+/// Returns remarks on the limits of the metrics of one simulation's runs, one line each.
 pub fn remarks(runs: &[Run]) -> Vec<String> {
     let replayed = runs.first().and_then(|run| run.replayed.as_ref());
     let is_single = replayed.is_some_and(|replayed| match replayed.issue {
@@ -70,9 +70,9 @@ pub fn remarks(runs: &[Run]) -> Vec<String> {
         Issue::Pauses => true,
         Issue::Outstanding { clients, .. } => clients == 1,
     });
-    let single = "one request was outstanding at a time, so that neither a policy nor the drive's \
-                  queue had anything to choose from; with several outstanding (--outstanding 32) \
-                  they do";
+    let single = "only one request was outstanding at a time, so neither the policy nor the \
+                  drive's queue had a choice; keep several outstanding (--outstanding 32) to \
+                  compare policies";
     Vec::from_iter(is_single.then(|| single.to_owned()))
 }
 
@@ -87,8 +87,8 @@ pub struct ReplayInfo {
     pub issue: Issue,
 }
 
-/// Returns doubts about failures of the `parts` of a device: those after the `last` completion,
-/// and those that lose data. `failed` requests failed.
+/// Returns doubts about failures of the `parts` of a device: those after the `last` completion, and
+/// those that lost data. `failed` is the number of failed requests.
 pub(crate) fn failure_doubts(parts: &[ComponentReport], last: Instant, failed: u64) -> Vec<String> {
     let doubts = parts.iter().flat_map(|part| match &part.work {
         Work::Redundancy(work) => redundancy_doubts(&part.name, work, last, failed),
@@ -130,7 +130,7 @@ fn seconds(at: Instant) -> f64 {
     (at - Instant::START).as_s()
 }
 
-/// The mean response of one simulation over that of another, which is faster if it is above 1.
+/// The ratio of the mean responses of two simulations; above 1 if the second is faster.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Speedup {
     /// The ratio of the means.
@@ -140,19 +140,19 @@ pub struct Speedup {
 }
 
 impl Speedup {
-    /// Returns true if the interval contains 1, so that the runs show no difference.
+    /// Returns true if the interval contains 1: the runs show no difference.
     pub fn is_inconclusive(&self) -> bool {
         let half = self.half_width.unwrap_or(0.0);
         (self.times - 1.0).abs() <= half
     }
 }
 
-/// Returns the factor by which `fast` is faster than `slow`; `None` if a run counted nothing.
+/// Returns the factor by which `fast` is faster than `slow`; `None` if a run counted no request.
 ///
-/// The interval over several replications is Student's over their ratios: run by run both have the
-/// same requests. The interval of single runs follows from the batch-means intervals of both, as if
-/// the runs were independent: with the same requests their errors tend to have the same sign, and
-/// the interval is too wide rather than too narrow.
+/// With several replications, the interval is Student's for their ratios: each pair of runs has the
+/// same requests. For single runs it is calculated from the batch-means intervals of both as if
+/// they were independent: with the same requests their errors tend to have the same sign, so the
+/// interval is too wide rather than too narrow.
 pub fn speedup(fast: &[Run], slow: &[Run]) -> Option<Speedup> {
     let figures = |run: &Run| run.report.all().responses().stats();
     if let ([fast], [slow]) = (fast, slow) {
@@ -184,7 +184,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn doubts_that_not_all_share_say_whose_they_are() {
+    fn doubts_that_are_not_in_all_runs_name_theirs() {
         let found = |all: &[(&str, &[&str])]| {
             let named = all.iter().map(|(name, doubts)| {
                 let doubts = doubts.iter().map(|&doubt| doubt.to_owned());
@@ -205,7 +205,7 @@ mod tests {
 
     /// The last request is completed at 12.3 s. A failure at the same instant is not late.
     #[test]
-    fn failures_that_come_too_late_and_lost_data_are_doubtful() {
+    fn late_failures_and_lost_data_are_doubtful() {
         let ms = |ms: u64| Instant::from_ns(ms * 1_000_000);
         let doubts = |name: &str, failures: &[(usize, u64)], lost: Option<DataLoss>, failed| {
             let failure = |&(member, at): &(usize, u64)| Failure { member, at: ms(at) };
@@ -236,8 +236,8 @@ mod tests {
 
     #[test]
     fn an_interval_around_one_shows_no_difference() {
-        let open = |times, half_width| Speedup { times, half_width }.is_inconclusive();
-        assert!(open(1.02, Some(0.03)) && open(0.98, Some(0.03)) && open(1.0, None));
-        assert!(!open(1.04, Some(0.03)) && !open(1.02, None));
+        let is_open = |times, half_width| Speedup { times, half_width }.is_inconclusive();
+        assert!(is_open(1.02, Some(0.03)) && is_open(0.98, Some(0.03)) && is_open(1.0, None));
+        assert!(!is_open(1.04, Some(0.03)) && !is_open(1.02, None));
     }
 }

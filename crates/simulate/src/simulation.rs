@@ -43,13 +43,13 @@ pub struct Simulation<'a> {
     pub warm_up: u64,
     /// The length of the time windows to report.
     pub window: Option<Span>,
-    /// The largest number of requests that may wait under an open load. At the first completion
-    /// with more (all that are outstanding at all drives, minus one) the run ends as saturated.
+    /// The largest number of requests that may wait under an open load: those outstanding at all
+    /// drives, minus one. The run ends as saturated at the first completion with more.
     pub max_waiting: Option<u64>,
 }
 
 impl<'a> Simulation<'a> {
-    /// Serves `input` on `system` in the order of `policy`, without any options.
+    /// Creates a simulation of `input` on `system` in the order of `policy`, without options.
     pub fn new(system: &'a System, policy: &'a dyn MakePolicy, input: &'a Input) -> Self {
         Self {
             system,
@@ -121,15 +121,15 @@ impl<'a> Simulation<'a> {
     ) -> Result<Run, Error> {
         let (workload, total) = (&generated.workload, generated.requests_count());
         let disk = self.system.disk();
-        let only = match &workload.streams[..] {
-            [only] => Some((only.requests(disk, seed), &only.arrivals)),
+        let single = match &workload.streams[..] {
+            [stream] => Some((stream.requests(disk, seed), &stream.arrivals)),
             _ => None,
         };
-        // A separate load type for a single stream avoids the choice among several, a sixth of
-        // the time per request.
+        // A separate load type for a single stream avoids choosing among several, which takes a
+        // sixth of the time per request.
         let is_open = generated.is_open();
         let observer = self.observer(progress, sink, workload.streams.len(), is_open);
-        let served = match only {
+        let served = match single {
             Some((requests, Arrivals::Open(pauses))) => {
                 let times = Times::new(pauses, seed, 0);
                 let mut load = ArrivalStream::new(times, requests, total);
@@ -153,8 +153,8 @@ impl<'a> Simulation<'a> {
         })
     }
 
-    /// Replays a trace: keeps a fixed number outstanding if requested, uses the arrivals of the
-    /// trace if it has them, and otherwise issues one request at a time, with the measured pauses.
+    /// Replays a trace: keeps a fixed number of requests outstanding if asked to, uses the arrivals
+    /// of the trace if it has them, and otherwise issues one request at a time, with its pauses.
     fn replay<'w>(
         &self,
         traced: &TraceReplay,
@@ -166,11 +166,11 @@ impl<'a> Simulation<'a> {
         let Some(stack) = &self.system.stack else {
             return self.replay_on(|| self.host(seed()), traced, progress, sink);
         };
-        // Reports as an error if the stack cannot be built.
+        // Fails here if the stack cannot be built.
         self.stack_host(stack, 0)?;
         let next = || {
             let host = self.stack_host(stack, seed());
-            host.unwrap_or_else(|error| panic!("built before: {error}"))
+            host.unwrap_or_else(|error| panic!("the stack was built before: {error}"))
         };
         self.replay_on(next, traced, progress, sink)
     }
@@ -186,7 +186,7 @@ impl<'a> Simulation<'a> {
         let mut disks = IndependentDisks::new(MAX_DISKS, make);
         let issue = match traced.issue {
             Issue::Traced if !rows.has_arrivals() => Issue::Pauses,
-            asked => asked,
+            issue => issue,
         };
         let is_open = issue == Issue::Traced;
         let observer = self.observer(progress, sink, 1, is_open);
@@ -272,9 +272,9 @@ impl<'a> Simulation<'a> {
         streams: usize,
         is_open: bool,
     ) -> RunObserver<'w> {
-        let of_streams = if streams > 1 { streams } else { 0 };
+        let reported_streams = if streams > 1 { streams } else { 0 };
         let extras = Extras {
-            streams: vec![RequestTotals::default(); of_streams],
+            streams: vec![RequestTotals::default(); reported_streams],
             windows: self.window.map(|length| Windows::new(length, MAX_WINDOWS)),
             disks: None,
             rows: sink,
@@ -306,10 +306,10 @@ impl<'a> Simulation<'a> {
         let failures = failure_doubts(&parts, observer.backlog.end, failed);
         let extras = observer.extras.map(|extras| *extras).unwrap_or_default();
         let windows = extras.windows.map(|windows| {
-            let expected = format!("windows of which {MAX_WINDOWS} reach over the run");
+            let expected = format!("windows so long that {MAX_WINDOWS} cover the run");
             let found = self.window.map_or_else(String::new, |w| w.to_string());
-            let few = windows.finish();
-            few.ok_or_else(|| Error::argument("window", found, expected))
+            let finished = windows.finish();
+            finished.ok_or_else(|| Error::argument("window", found, expected))
         });
         let run = Run {
             seed: None,
@@ -333,7 +333,7 @@ impl<'a> Simulation<'a> {
     }
 }
 
-/// The outcome of a run on devices side by side.
+/// The outcome of a run on independent devices.
 struct Outcome {
     run: Run,
     /// The report of each device.
@@ -341,7 +341,7 @@ struct Outcome {
     end: Option<EarlyEnd>,
 }
 
-/// Returns the seeds of stacks side by side, which must differ from those of other runs.
+/// Returns the seeds of independent stacks, which must differ from those of other runs.
 fn disk_seeds(seed: u64) -> impl Iterator<Item = u64> + Send {
     (0..).map(move |disk: u64| seed ^ disk.wrapping_mul(0xa076_1d64_78bd_642f))
 }

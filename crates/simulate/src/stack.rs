@@ -15,15 +15,15 @@ use crate::model::Model;
 pub struct DeviceStack {
     text: String,
     pub(crate) drive: String,
-    /// Drives of other models: the disks of the lowest device cycle through that one and these.
+    /// Drives of other models: the disks of the lowest device cycle through `drive` and these.
     pub(crate) others: Vec<Model>,
-    /// From the lowest to the highest.
+    /// The devices, from the lowest to the highest.
     levels: Vec<Level>,
 }
 
 const BELOW: &str = "the drive or device below it, such as \"drive=hp-c2247\"";
 
-/// The devices named in a text, outermost first, and the drive at the bottom.
+/// The devices in an expression, outermost first, and the drive at the bottom.
 pub(crate) struct StackExpression<'t> {
     text: &'t str,
     calls: Vec<(&'static Entry, Call<'t>)>,
@@ -40,7 +40,7 @@ pub(crate) fn is_stack(text: &str) -> bool {
 }
 
 impl<'t> StackExpression<'t> {
-    /// Finds the devices in `text`, a stack. Fails for an unknown one, and for one with none below.
+    /// Finds the devices in `text`, a stack. Fails for an unknown one, and one with nothing below.
     pub fn read(text: &'t str, field: &str) -> Result<Self, InputError> {
         let (mut drive, mut others, mut calls) = (text, Vec::new(), Vec::new());
         let mut field = field.to_owned();
@@ -55,7 +55,7 @@ impl<'t> StackExpression<'t> {
                 args.need("drive", BELOW, |value| (!value.is_empty()).then_some(()))?;
             } else if let Some(other) = below.iter().find(|name| name.is_empty() || is_stack(name))
             {
-                let expected = "only drives, as there are several";
+                let expected = "a drive: only drives can be given several times";
                 return Err(InputError::new(field, other, expected));
             }
             drive = below.first().copied().unwrap_or_default();
@@ -71,7 +71,7 @@ impl<'t> StackExpression<'t> {
     }
 
     /// Reads the parameters of the devices for a stack in front of `drive`. Fails for an invalid
-    /// parameter; a need that is not met; `others` of another size, or more than there are disks.
+    /// parameter, an unmet need, and `others` that differ in size or outnumber the disks.
     pub fn resolve(self, drive: &Model, others: Vec<Model>) -> Result<DeviceStack, InputError> {
         for other in &others {
             check_size(drive, other)?;
@@ -100,14 +100,14 @@ impl<'t> StackExpression<'t> {
             others,
             levels,
         };
-        // Finds needs that are not met.
+        // Checks that all needs are met.
         stack.build(drive, 0, None)?;
         Ok(stack)
     }
 }
 
 impl DeviceStack {
-    /// Returns true if it is one drive that behaves differently, without an array or a queue.
+    /// Returns true if the stack is one drive that behaves differently, without array or queue.
     pub(crate) fn is_one_drive(&self) -> bool {
         self.levels.iter().all(|level| level.config.is_behaviour())
     }
@@ -122,8 +122,8 @@ impl DeviceStack {
         configs.fold(sectors, |below, config| config.capacity(below))
     }
 
-    /// Builds the devices in front of `drive`, or of what `disk` makes in its place, for a run with
-    /// this seed. Fails for a device that needs to know more than the one below it provides.
+    /// Builds the devices in front of `drive`, or of its replacement by `disk`, for a run with this
+    /// seed. Fails for a device that needs to know more than the one below it provides.
     pub(crate) fn build(
         &self,
         drive: &Model,
@@ -142,7 +142,7 @@ impl DeviceStack {
     }
 
     /// Returns the error for a policy in front of the stack that needs to know more than the stack
-    /// provides. The device that hides it has a queue of its own, or its disks have.
+    /// provides. The device that hides this has a queue itself, or its disks have.
     pub(crate) fn refused(&self, unknown: &InsufficientKnowledge) -> InputError {
         let (name, policy) = (hiding_device(&self.levels), &unknown.policy);
         InputError::message(format!(
@@ -151,16 +151,16 @@ impl DeviceStack {
     }
 }
 
-/// Checks that drives of two models can be disks of one array.
+/// Checks that drives of two models can be disks of the same array.
 fn check_size(drive: &Model, other: &Model) -> Result<(), InputError> {
-    let [one, another] = [drive, other].map(Model::disk);
-    if one == another {
+    let [drive_size, other_size] = [drive, other].map(Model::disk);
+    if drive_size == other_size {
         return Ok(());
     }
-    let (sectors, bytes) = (another.sectors.0, another.sector.0);
+    let (sectors, bytes) = (other_size.sectors.0, other_size.sector.0);
     let found = format_args!("{:?}, {sectors} sectors of {bytes} bytes", other.name);
-    let (sectors, bytes) = (one.sectors.0, one.sector.0);
-    let expected = format!("{sectors} sectors of {bytes} bytes as {:?} has", drive.name);
+    let (sectors, bytes) = (drive_size.sectors.0, drive_size.sector.0);
+    let expected = format!("{sectors} sectors of {bytes} bytes, like {:?}", drive.name);
     Err(InputError::shown("drive".to_owned(), found, expected))
 }
 
@@ -189,23 +189,23 @@ mod tests {
     };
 
     #[derive(Debug)]
-    struct Nothing;
+    struct PassThrough;
 
-    impl Config for Nothing {
+    impl Config for PassThrough {
         fn build(&self, below: &Below<'_>, _: u64) -> Result<BoxedDevice, InputError> {
             below.device()
         }
     }
 
     #[test]
-    fn a_device_is_refused_what_is_hidden_from_it() {
+    fn a_device_that_needs_hidden_knowledge_is_refused() {
         let error = |drive| {
             let mut system = System::parse(drive).expect("a stack");
             let stack = system.stack.take().expect("a stack");
             let mut stack = std::sync::Arc::into_inner(stack).expect("one owner");
             stack.levels.push(Level {
                 info: &TIMED,
-                config: Box::new(Nothing),
+                config: Box::new(PassThrough),
             });
             let built = stack.build(&system.drive, 0, None);
             built.err().map(|error| error.to_string())

@@ -19,7 +19,7 @@ use crate::stack::{DeviceStack, StackExpression, is_stack};
 /// A drive, or a stack of devices in front of one or several drives.
 #[derive(Clone, Debug)]
 pub struct System {
-    /// The name that the caller used: that of the drive, or the expression of the stack.
+    /// The name that the caller used: the name of the drive, or the expression of the stack.
     pub name: String,
     /// The model of the drive, or of the first disk of an array.
     pub drive: Model,
@@ -42,8 +42,8 @@ impl From<Model> for System {
 
 impl System {
     /// Parses the name of a drive, as [`Model::find`] accepts it, or a stack of devices such as
-    /// `throttle(rate=100/s, drive=hp-c2247)`. Fails with the errors of [`Model::find`]; an unknown
-    /// device or parameter; a policy that needs to know more than the device below it provides.
+    /// `throttle(rate=100/s, drive=hp-c2247)`. Fails like [`Model::find`], and for an unknown
+    /// device or parameter or a policy that needs to know more than the device below it provides.
     pub fn parse(text: &str) -> Result<Self, Error> {
         if !is_stack(text) {
             return Model::find(text).map(Self::from);
@@ -71,17 +71,17 @@ impl System {
         stack.map_or(&self.name, |stack| &stack.drive)
     }
 
-    /// Returns further models of an array's disks, which cycle through [`Self::drive`] and these.
+    /// Returns the other models of an array's disks, which cycle through [`Self::drive`] and these.
     pub fn others(&self) -> &[Model] {
         self.stack.as_ref().map_or(&[], |stack| &stack.others)
     }
 
-    /// Returns true if runs depend on their seeds even if they replay the same requests.
+    /// Returns true if runs with the same requests depend on their seeds.
     pub fn is_random(&self) -> bool {
         self.stack.is_some() || self.drive.spec.is_random()
     }
 
-    /// Sets values as [`Model::with_values`] does. Also fails for drives of several models.
+    /// Sets values like [`Model::with_values`]. Also fails for drives of several models.
     pub fn with_values(&self, edits: &[Edit], origin: &str) -> Result<Self, Error> {
         let drive = self.drive.with_values(edits, origin)?;
         let name = format!("{} with {origin}", self.name);
@@ -89,7 +89,7 @@ impl System {
         Ok(Self { name, ..changed })
     }
 
-    /// Like [`Self::with_values`], and names the system after the edits; does nothing without any.
+    /// Like [`Self::with_values`], but names the system after the edits; does nothing without any.
     pub fn with_edits(self, edits: &[Edit], origin: &str) -> Result<Self, Error> {
         if edits.is_empty() {
             return Ok(self);
@@ -121,7 +121,7 @@ impl System {
         Self::new(drive, read_stack(stack)?)
     }
 
-    /// Returns the drive, unless there are devices in front; the error calls it `argument`.
+    /// Returns the drive. Fails if there are devices in front of it; the error names `argument`.
     pub fn single_drive(&self, argument: &'static str) -> Result<&Model, Error> {
         match self.stack {
             None => Ok(&self.drive),
@@ -129,7 +129,7 @@ impl System {
         }
     }
 
-    /// Returns true if it is one drive, perhaps one with faults.
+    /// Returns true if the system is one drive, perhaps with faults or delays.
     pub fn is_one_drive(&self) -> bool {
         let stack = self.stack.as_ref();
         stack.is_none_or(|stack| stack.is_one_drive())
@@ -157,9 +157,9 @@ impl System {
         })
     }
 
-    /// Builds the stack with the device that `disk` makes in place of each of its drives. Fails if
-    /// there is no stack, it has drives of several models or with faults, which such a device
-    /// cannot have, or a device of the stack needs to know more than such a device provides.
+    /// Builds the stack with a device made by `disk` in place of each of its drives. Fails if there
+    /// is no stack; if its drives are of several models or have faults, which such devices cannot
+    /// have; or if a device of the stack needs to know more than such a device provides.
     pub fn over_disks(&self, seed: u64, disk: &MakeDisk<'_>) -> Result<BoxedDevice, Error> {
         let is_plain =
             |stack: &&Arc<DeviceStack>| stack.others.is_empty() && !stack.changes_drives();

@@ -1,7 +1,7 @@
 //! Queueing theory of a drive compared with simulation.
 //!
-//! [`compare`] evaluates the formulas of `diskarm-queueing` and simulates what they describe: the
-//! drive without what they leave out
+//! [`compare`] evaluates the formulas of `diskarm-queueing` and simulates the drive that they
+//! describe, without the features that they ignore
 //! ([`mechanism_alone`](diskarm_queueing::service::mechanism_alone)).
 
 mod simulation;
@@ -15,7 +15,7 @@ use diskarm_core::report::RequestTotals;
 use diskarm_core::request::Op;
 use diskarm_core::units::Span;
 use diskarm_queueing::mirrored::{
-    READ, Reads, SplitReads, WRITE, largest_rate, read_wait, write_wait,
+    READ, Reads, SplitReads, WRITE, read_wait, saturation_rate, write_wait,
 };
 use diskarm_queueing::queues::{self, Class};
 use diskarm_queueing::{Distances, Moments, Service};
@@ -25,14 +25,14 @@ use simulation::{Runs, SimulatedMean, Simulator};
 
 struct Theory {
     distances: Distances,
-    /// The service of a read, and of a write.
-    each: [Service; 2],
-    any: Service,
+    /// The service times of reads and of writes.
+    by_op: [Service; 2],
+    all: Service,
     read_share: f64,
     revolution_ms: f64,
 }
 
-/// A rate of Poisson arrivals.
+/// The rate of a Poisson process of arrivals.
 #[derive(Clone, Copy)]
 struct Rate {
     pause: Span,
@@ -47,14 +47,14 @@ impl Rate {
         1_000.0 * self.per_ms()
     }
 
-    /// The pause of twice this rate.
+    /// Returns the mean pause at twice this rate.
     pub fn halved(self) -> Span {
         Span::from_ms(self.pause.as_ms() / 2.0)
     }
 }
 
-/// Compares theory and simulation of the drive `model`. Calls `on_each` with the number of
-/// simulations so far, on any thread. Fails if no request of this size fits on the drive.
+/// Compares theory and simulation of the drive `model`. Calls `on_each` with the number of finished
+/// simulations, on any thread. Fails if no request of this size fits on the drive.
 pub fn compare(
     model: &Model,
     parameters: &Parameters,
@@ -64,7 +64,7 @@ pub fn compare(
     let one_more = || on_each(1 + done.fetch_add(1, Ordering::Relaxed));
     let simulator = &Simulator::new(model, parameters, &one_more);
     let theory = &Theory::new(&simulator.system.drive, parameters)?;
-    let largest = queues::largest_rate(&theory.any.total);
+    let largest = queues::saturation_rate(&theory.all.total);
     let default = LOADS.map(|load| Span::from_ms(1.0 / (load * largest)));
     let pauses = match &parameters.pauses[..] {
         [] => &default,
@@ -81,7 +81,7 @@ pub fn compare(
         groups.push(reads_first(theory, simulator, &rates)?);
     }
     groups.push(shortest_access(theory, simulator, &rates)?);
-    // The values of two drives of one model, with the same data.
+    // The values for two drives of one model with the same data.
     groups.push(positioning(theory, simulator)?);
     groups.push(reads(theory, simulator, &rates)?);
     groups.push(by_address(simulator, &rates)?);
@@ -102,8 +102,8 @@ impl Theory {
     fn new(model: &Model, parameters: &Parameters) -> Result<Self, Error> {
         let (spec, mechanism) = (&model.spec, &model.mechanism);
         let distances = Distances::new(&mechanism.layout);
-        let of = |op| Service::new(spec, mechanism, op, parameters.sectors);
-        let (Some(read), Some(write)) = (of(Op::Read), of(Op::Write)) else {
+        let service = |op| Service::new(spec, mechanism, op, parameters.sectors);
+        let (Some(read), Some(write)) = (service(Op::Read), service(Op::Write)) else {
             let found = format!("{} sectors", parameters.sectors.0);
             let expected = "a size that fits on the drive";
             return Err(Error::argument("size", found, expected));
@@ -111,19 +111,19 @@ impl Theory {
         let read_share = parameters.read_share;
         Ok(Self {
             distances,
-            each: [read, write],
-            any: Service::mixture([(read_share, read), (1.0 - read_share, write)]),
+            by_op: [read, write],
+            all: Service::mixture([(read_share, read), (1.0 - read_share, write)]),
             read_share,
             revolution_ms: mechanism.rotation.period().as_ms(),
         })
     }
 }
 
-fn response_ms(served: &RequestTotals) -> Option<f64> {
-    served.responses().moments().mean().map(Span::as_ms)
+fn response_ms(totals: &RequestTotals) -> Option<f64> {
+    totals.responses().moments().mean().map(Span::as_ms)
 }
 
-fn response_of_all(run: &Run) -> Option<f64> {
+fn mean_response_ms(run: &Run) -> Option<f64> {
     response_ms(&run.report.all())
 }
 
@@ -131,7 +131,7 @@ fn distances(theory: &Theory, alone: &Runs) -> Group {
     let even = Distances::even(theory.distances.cylinders()).mean_cylinders();
     let zoned = theory.distances.mean_cylinders();
     let values = vec![
-        Value::new("even_cylinders", "if all cylinders held as much", even),
+        Value::new("even_cylinders", "with equal cylinders", even),
         Value::new("zoned_cylinders", "with this drive's zones", zoned)
             .with_simulation(alone.seek_distance()),
     ];
@@ -139,45 +139,46 @@ fn distances(theory: &Theory, alone: &Runs) -> Group {
 }
 
 fn service(theory: &Theory, alone: &Runs, model: &Model) -> Group {
-    let part = |of: fn(&Breakdown) -> Span| {
+    let part = |duration: fn(&Breakdown) -> Span| {
         alone.mean(move |run| {
             let breakdown = run.report.all().mean_breakdown()?;
-            Some(of(&breakdown).as_ms())
+            Some(duration(&breakdown).as_ms())
         })
     };
-    let any = &theory.any;
+    let all = &theory.all;
     let buffer = &model.spec.buffer;
-    let media = any.rotation.first + any.transfer.first;
+    let media = all.rotation.first + all.transfer.first;
     let mut values = vec![
-        Value::new("seek_ms", "seek and head switch, ms", any.seek.first)
+        Value::new("seek_ms", "seek and head switch, ms", all.seek.first)
             .with_simulation(part(|parts| parts.seek + parts.settle)),
     ];
-    // With zero latency theory and simulation draw the line between these two differently.
+    // With zero latency, theory and simulation divide the time between these two differently.
     if buffer.read_on_arrival || buffer.write_on_arrival {
         let both = part(|parts| parts.rotation + parts.transfer);
         let value = Value::new("media_ms", "rotational wait and transfer, ms", media);
         values.push(value.with_simulation(both));
     } else {
-        let rotation = Value::new("rotation_ms", "rotational wait, ms", any.rotation.first);
+        let rotation = Value::new("rotation_ms", "rotational wait, ms", all.rotation.first);
         values.push(rotation.with_simulation(part(|parts| parts.rotation)));
-        let transfer = Value::new("transfer_ms", "transfer, ms", any.transfer.first);
+        let transfer = Value::new("transfer_ms", "transfer, ms", all.transfer.first);
         values.push(transfer.with_simulation(part(|parts| parts.transfer)));
     }
-    let largest = 1_000.0 * queues::largest_rate(&any.total);
+    let largest = 1_000.0 * queues::saturation_rate(&all.total);
     values.extend([
-        Value::new("total_ms", "all of it, ms", any.total.first)
-            .with_simulation(alone.mean(response_of_all)),
-        variation(any, alone, model),
+        Value::new("total_ms", "total, ms", all.total.first)
+            .with_simulation(alone.mean(mean_response_ms)),
+        variation(all, alone, model),
         Value::new("largest_rate_per_s", "largest rate, requests/s", largest)
             .with_simulation(alone.mean(|run| run.report.throughput_per_s())),
     ]);
-    Group::new("service", "Service of a request at a random place", values)
+    let heading = "Service of a request at a random address";
+    Group::new("service", heading, values)
 }
 
 /// The coefficient of variation.
 ///
-/// The theory takes the seek and the transfer as independent. With zones they are not: inner tracks
-/// take longer to transfer, and as they are near the edge, longer to reach.
+/// The theory assumes that seek and transfer are independent. With zones they are not: inner tracks
+/// take longer to transfer and, as they are near the edge, longer to reach.
 fn variation(service: &Service, alone: &Runs, model: &Model) -> Value {
     let cv = service.total.variance().sqrt() / service.total.first;
     let cv2 = |run: &Run| run.report.all().responses().moments().cv2();
@@ -191,13 +192,13 @@ fn variation(service: &Service, alone: &Runs, model: &Model) -> Value {
 
 fn in_order(theory: &Theory, simulator: &Simulator<'_>, rates: &[Rate]) -> Result<Group, Error> {
     let value = |rate: &Rate| {
-        let found = queues::mg1_response(rate.per_ms(), &theory.any.total);
-        let load = 100.0 * rate.per_ms() * theory.any.total.first;
+        let found = queues::mg1_response(rate.per_ms(), &theory.all.total);
+        let load = 100.0 * rate.per_ms() * theory.all.total.first;
         let label = format!("at {:.1} requests/s, {load:.0} % busy", rate.per_s());
         let value = Value::new("response_ms", label, found.map(|found| found.mean));
         let runs = simulator.open("fcfs", rate.pause)?;
         let value = value.with_rate(rate.per_s());
-        Ok(value.with_simulation(runs.steady(response_of_all)))
+        Ok(value.with_simulation(runs.steady(mean_response_ms)))
     };
     let values = rates.iter().map(value).collect::<Result<_, Error>>()?;
     let heading = "Mean response in order of arrival (fcfs), ms: M/G/1";
@@ -210,24 +211,28 @@ fn reads_first(theory: &Theory, simulator: &Simulator<'_>, rates: &[Rate]) -> Re
         let share = [theory.read_share, 1.0 - theory.read_share];
         let [reads, writes] = [0, 1].map(|op| Class {
             rate: share[op] * rate.per_ms(),
-            service: theory.each[op].total,
+            service: theory.by_op[op].total,
         });
         let waits = queues::priority_waits(&reads, &writes);
         let runs = simulator.open("hol", rate.pause)?;
-        let of = |op| runs.steady(move |run| response_ms(run.report.of(op)));
+        let mean = |op| runs.steady(move |run| response_ms(run.report.of(op)));
         let label = |kind| format!("{kind} at {:.1} requests/s", rate.per_s());
         let first = waits.map(|(wait, _)| wait + reads.service.first);
         let second = waits.map(|(_, wait)| wait + writes.service.first);
         let read = Value::new("read_response_ms", label("reads"), first);
         let write = Value::new("write_response_ms", label("writes"), second);
-        values.push(read.with_rate(rate.per_s()).with_simulation(of(Op::Read)));
-        values.push(write.with_rate(rate.per_s()).with_simulation(of(Op::Write)));
+        values.push(read.with_rate(rate.per_s()).with_simulation(mean(Op::Read)));
+        values.push(
+            write
+                .with_rate(rate.per_s())
+                .with_simulation(mean(Op::Write)),
+        );
     }
     let heading = "Mean response, reads before writes (hol), ms: head-of-line priority";
     Ok(Group::new("hol", heading, values))
 }
 
-/// The numbers of requests to choose from at which services are simulated, besides one.
+/// The numbers of requests to choose from, besides one, at which services are simulated.
 const CHOICES: [u32; 7] = [2, 4, 8, 16, 32, 64, queues::MAX_CHOICE];
 
 fn shortest_access(
@@ -235,7 +240,7 @@ fn shortest_access(
     simulator: &Simulator<'_>,
     rates: &[Rate],
 ) -> Result<Group, Error> {
-    let alone = theory.any.total.first;
+    let alone = theory.all.total.first;
     let mut measured: Vec<(u32, Option<SimulatedMean>)> = Vec::new();
     for clients in CHOICES {
         let runs = simulator.closed("satf", clients as usize)?;
@@ -256,14 +261,14 @@ fn shortest_access(
         let runs = simulator.open("satf", rate.pause)?;
         let value = Value::new("response_ms", label, found).approximate();
         let value = value.with_rate(rate.per_s());
-        values.push(value.with_simulation(runs.steady(response_of_all)));
+        values.push(value.with_simulation(runs.steady(mean_response_ms)));
     }
     let heading = "Shortest access first (satf): birth-death model";
     Ok(Group::new("satf", heading, values))
 }
 
-/// The p of `alone` m^-p, by least squares of the logarithms of mean services, which are the
-/// inverse of what a drive serves that always has m to choose from.
+/// Returns p in `alone` m^-p, by least squares of the logarithms of mean service times: the inverse
+/// of the throughput of a drive that always has m requests to choose from.
 fn power(alone_ms: f64, measured: &[(u32, Option<SimulatedMean>)]) -> f64 {
     let (mut both, mut square) = (0.0, 0.0);
     for (choices, found) in measured {
@@ -275,15 +280,15 @@ fn power(alone_ms: f64, measured: &[(u32, Option<SimulatedMean>)]) -> f64 {
     both / square
 }
 
-/// The clients that keep a pair busy: of this many requests some nearly always wait for each disk.
+/// The number of clients that keep a pair busy: requests nearly always wait for each disk.
 const CLIENTS: usize = 128;
 
 fn positioning(theory: &Theory, simulator: &Simulator<'_>) -> Result<Group, Error> {
     let stroke = f64::from(theory.distances.cylinders());
     let turn = theory.revolution_ms;
-    let [read, write] = [0, 1].map(|op: usize| theory.each[op].total.first);
-    let rate = largest_rate(1.0 - theory.read_share, read, write);
-    let ratio = rate / queues::largest_rate(&theory.any.total);
+    let [read, write] = [0, 1].map(|op: usize| theory.by_op[op].total.first);
+    let rate = saturation_rate(1.0 - theory.read_share, read, write);
+    let ratio = rate / queues::saturation_rate(&theory.all.total);
     let writes = simulator.pair("routing=cyclic", 0.0)?.closed("fcfs", 1)?;
     let busy = simulator.pair("queue=shared", theory.read_share)?;
     let busy = busy.closed("fcfs", CLIENTS)?;
@@ -307,30 +312,30 @@ fn positioning(theory: &Theory, simulator: &Simulator<'_>) -> Result<Group, Erro
             1_000.0 * rate,
         )
         .with_simulation(largest),
-        Value::new("largest_rate_ratio", "the same / that of one disk", ratio),
+        Value::new("largest_rate_ratio", "relative to one disk", ratio),
     ];
     let heading = "Two disks with the same data: each read from one, each write to both";
     Ok(Group::new("mirrored", heading, values))
 }
 
 fn reads(theory: &Theory, simulator: &Simulator<'_>, rates: &[Rate]) -> Result<Group, Error> {
-    let service = &theory.each[0].total;
+    let service = &theory.by_op[0].total;
     let exponential = Moments::exponential(service.first);
     let mut values = Vec::new();
     for rate in rates {
         let (each, both) = (rate.per_ms(), 2.0 * rate.per_s());
         let found = |parameters| {
             let pair = simulator.pair(parameters, 1.0)?;
-            Ok::<_, Error>(pair.open("fcfs", rate.halved())?.steady(response_of_all))
+            Ok::<_, Error>(pair.open("fcfs", rate.halved())?.steady(mean_response_ms))
         };
-        let label = |way| format!("{both:.1}/s, {way}");
-        let value = |name, way, theory| Value::new(name, label(way), theory).with_rate(both);
+        let label = |mode| format!("{both:.1}/s, {mode}");
+        let value = |name, mode, theory| Value::new(name, label(mode), theory).with_rate(both);
         let mean = |service| queues::mg1_response(each, service).map(|response| response.mean);
         let random = found("routing=uniform")?;
-        let way = "a disk at random (M/G/1)";
-        values.push(value("random_response_ms", way, mean(service)).with_simulation(random));
-        let way = "the same (M/M/1)";
-        let simple = value("random_exponential_response_ms", way, mean(&exponential));
+        let mode = "a disk at random (M/G/1)";
+        values.push(value("random_response_ms", mode, mean(service)).with_simulation(random));
+        let mode = "the same (M/M/1)";
+        let simple = value("random_exponential_response_ms", mode, mean(&exponential));
         let cyclic = queues::e2m1_response(each, service.first);
         let cyclic = value("cyclic_response_ms", "disks in turn (E2/M/1)", cyclic);
         let shared = queues::mmc_response(2, 2.0 * each, service.first);
@@ -347,18 +352,18 @@ fn reads(theory: &Theory, simulator: &Simulator<'_>, rates: &[Rate]) -> Result<G
     Ok(Group::new("mirrored-reads", heading, values))
 }
 
-/// Reads that go to either disk by their address.
+/// Compares reads that are divided between two disks by address.
 fn by_address(simulator: &Simulator<'_>, rates: &[Rate]) -> Result<Group, Error> {
     let reads = Reads {
         spec: &simulator.system.drive.spec,
         mechanism: &simulator.system.drive.mechanism,
         sectors: simulator.parameters.sectors,
     };
-    let percent = |divided: &SplitReads| 100.0 * divided.share;
-    let simulated = |divided: &SplitReads, rate: &Rate| {
-        let routing = format!("routing=affinity(pivot={}%)", percent(divided));
+    let percent = |split: &SplitReads| 100.0 * split.share;
+    let simulated = |split: &SplitReads, rate: &Rate| {
+        let routing = format!("routing=affinity(pivot={}%)", percent(split));
         let pair = simulator.pair(&routing, 1.0)?;
-        Ok::<_, Error>(pair.open("fcfs", rate.halved())?.steady(response_of_all))
+        Ok::<_, Error>(pair.open("fcfs", rate.halved())?.steady(mean_response_ms))
     };
     let equal = reads.equal_utilisations();
     let label = "pivot of equal utilisations, % of blocks";
@@ -366,7 +371,7 @@ fn by_address(simulator: &Simulator<'_>, rates: &[Rate]) -> Result<Group, Error>
     let mut values = vec![Value::new("equal_utilisations_pivot_percent", label, pivot)];
     for rate in rates {
         let both = 2.0 * rate.per_s();
-        let min = reads.least_response(2.0 * rate.per_ms());
+        let min = reads.min_response_pivot(2.0 * rate.per_ms());
         let label = |what| format!("{both:.1}/s, {what}");
         let value = |name, what, theory| Value::new(name, label(what), theory).with_rate(both);
         let response = |found: &SplitReads| found.response(2.0 * rate.per_ms());
@@ -381,9 +386,9 @@ fn by_address(simulator: &Simulator<'_>, rates: &[Rate]) -> Result<Group, Error>
             what,
             equal.as_ref(),
         )?);
-        let (what, pivot) = ("pivot of least response, %", min.as_ref().map(percent));
+        let (what, pivot) = ("pivot of shortest response, %", min.as_ref().map(percent));
         values.push(value("least_response_pivot_percent", what, pivot));
-        let what = "least response, ms";
+        let what = "shortest response, ms";
         values.push(compared("least_response_ms", what, min.as_ref())?);
     }
     let heading = "Two disks, reads alone, twice the rates, one part each (affinity): M/G/1";
@@ -394,9 +399,9 @@ fn by_address(simulator: &Simulator<'_>, rates: &[Rate]) -> Result<Group, Error>
 mod tests {
     use super::*;
 
-    /// Services of 20 ms m^-0.2, as rates per second.
+    /// Service times of 20 ms m^-0.2, as rates per second.
     #[test]
-    fn a_power_law_gives_its_power() {
+    fn the_fit_recovers_the_power_of_a_power_law() {
         let rate = |m: u32| 1_000.0 / (20.0 * f64::from(m).powf(-0.2));
         let measured = CHOICES.map(|m| {
             let (mean, ci95) = (rate(m), 0.0);

@@ -1,4 +1,4 @@
-//! The rows of traces as requests to disks side by side, and requests as rows of traces.
+//! The rows of traces as requests to independent disks, and requests as rows of traces.
 
 use diskarm_core::request::{Op, Request};
 use diskarm_core::units::{Instant, Lbn, SectorCount, Span};
@@ -11,7 +11,7 @@ use crate::error::Error;
 use crate::input::{Fitting, Issue, TraceReplay, check_disk};
 use crate::system::System;
 
-/// The requests of traces, with a disk for each device, up to an invalid row; see [`Self::finish`].
+/// The requests of traces, with a disk for each device. Ends at an invalid row: [`Self::finish`].
 pub struct TraceRows {
     trace: Disks<Box<dyn Notes>>,
     files: Vec<String>,
@@ -19,14 +19,14 @@ pub struct TraceRows {
     disks_per_device: u32,
     blocks: BlockConverter,
     record: Record,
-    /// Read to determine the kind of trace; not yet returned.
+    /// The first request, read to determine the kind of trace and not yet returned.
     first: Option<TraceRequest>,
     next_id: u64,
     widened: u64,
     failure: Option<Error>,
 }
 
-/// A request, and its times in the trace.
+/// A request with its times in the trace.
 #[derive(Clone, Copy, Debug)]
 pub struct TraceRequest {
     pub request: Request,
@@ -34,19 +34,19 @@ pub struct TraceRequest {
     pub think: Option<Span>,
 }
 
-/// The traced device whose requests a disk serves; results list its fields under these names.
+/// The traced device whose requests a disk serves. Results use the names of these fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Origin {
-    /// The trace, by its position on the command line, from 0.
+    /// The position of the trace on the command line, from 0.
     pub trace: u32,
     /// The number of the device in the trace.
     pub device: u32,
-    /// The number of the disk, if the device is spread over several.
+    /// The number of the disk, from 0, if the device is spread over several.
     pub part: u32,
 }
 
 impl TraceRows {
-    /// Opens traces for replay on disks like `system`. Fails without a valid first row.
+    /// Opens traces for replay on disks like `system`. Fails if there is no valid first row.
     pub fn open(traced: &TraceReplay, system: &System) -> Result<Self, Error> {
         let blocks = BlockConverter::new(system.disk(), &system.name)?;
         let mut rows = Self {
@@ -91,7 +91,7 @@ impl TraceRows {
         self.next_id
     }
 
-    /// Returns the origin of each disk so far.
+    /// Returns the origins of all disks so far.
     pub fn origins(&self) -> Vec<Origin> {
         let traces = self.files.len() as u32;
         let origin = |number: &u32| Origin {
@@ -115,16 +115,16 @@ impl TraceRows {
 
     /// Returns the requested changes, one line each.
     pub fn changes(&self) -> Vec<String> {
-        // Without the note on the disks, which have metrics of their own.
+        // The note on the disks is left out: they have their own metrics.
         self.trace.inner().changes()
     }
 
-    /// Checks that the rows ended with the trace, not at an invalid row.
+    /// Checks that the rows did not end at an invalid one.
     pub fn finish(&mut self) -> Result<(), Error> {
         self.failure.take().map_or(Ok(()), Err)
     }
 
-    /// Converts the record read last.
+    /// Converts the last record read.
     #[inline]
     fn request(&mut self) -> Result<TraceRequest, Error> {
         let (record, name) = (&self.record, self.trace.name());
@@ -144,10 +144,10 @@ impl TraceRows {
 /// Reads the requests of `traced` with all requested changes, for disks with `room` blocks.
 fn read_changed(traced: &TraceReplay, room: SectorCount) -> Result<Box<dyn Notes>, Error> {
     let fitted = |file: &String| {
-        let taken = || -> Result<Box<dyn Notes>, TraceError> {
+        let selected = || -> Result<Box<dyn Notes>, TraceError> {
             Ok(traced.selection.devices(traced.reading.open(file)?))
         };
-        traced.fitting.fit(room, file, taken)
+        traced.fitting.fit(room, file, selected)
     };
     let traces = traced.files.iter().map(fitted);
     let mut traces = traces.collect::<Result<Vec<_>, Error>>()?;
@@ -155,10 +155,10 @@ fn read_changed(traced: &TraceReplay, room: SectorCount) -> Result<Box<dyn Notes
         Some(only) if traces.is_empty() => only,
         last => Box::new(Merger::new(traces.into_iter().chain(last))),
     };
-    let taken = traced.selection.window(merged);
+    let window = traced.selection.window(merged);
     Ok(traced.selection.pace(match traced.issue {
-        Issue::Pauses => Box::new(ClosedLoop::new(taken)),
-        Issue::Traced | Issue::Outstanding { .. } => taken,
+        Issue::Pauses => Box::new(ClosedLoop::new(window)),
+        Issue::Traced | Issue::Outstanding { .. } => window,
     }))
 }
 
@@ -188,7 +188,7 @@ pub struct TraceFile {
     pub format: &'static str,
 }
 
-/// Size of a trace's block.
+/// The size of a block of a trace.
 const BLOCK_BYTES: u32 = 512;
 
 /// Converts between the blocks of traces and the sectors of a drive.
@@ -196,22 +196,22 @@ const BLOCK_BYTES: u32 = 512;
 pub struct BlockConverter {
     /// The number of blocks that fit on the drive.
     count: u64,
-    /// The drive's sectors per block, if sectors are no larger, or else one.
+    /// The drive's sectors per block, or 1 if sectors are larger than blocks.
     sectors_per_block: u64,
-    /// Blocks per sector of the drive, if sectors are larger, or else one.
+    /// Blocks per sector of the drive, or 1 if blocks are at least as large.
     blocks_per_sector: u64,
 }
 
 impl BlockConverter {
-    /// Returns the conversion for `disk`; errors call it `name`. Fails if neither of a block and a
-    /// sector of the disk is a whole number of the other.
+    /// Returns the conversion for `disk`; errors call it `name`. Fails unless the size of a block
+    /// or of the disk's sectors is a multiple of the other.
     pub fn new(disk: Disk, name: &str) -> Result<Self, Error> {
         let sector_bytes = disk.sector.0 as u32;
         let is_divisor = BLOCK_BYTES.is_multiple_of(sector_bytes);
         if !is_divisor && !sector_bytes.is_multiple_of(BLOCK_BYTES) {
             let expected = format!(
-                "a drive whose sectors divide a trace's blocks of {BLOCK_BYTES} bytes or are \
-                 multiples of them; its have {sector_bytes}"
+                "a drive with sectors that divide a trace's blocks of {BLOCK_BYTES} bytes or are \
+                 multiples of them; it has sectors of {sector_bytes}"
             );
             return Err(Error::argument("drive", name, expected));
         }
@@ -229,7 +229,7 @@ impl BlockConverter {
         SectorCount(self.count)
     }
 
-    /// Returns the blocks that a request touches: the first, and their number.
+    /// Returns the first block that a request touches, and the number of blocks.
     pub fn touched(self, request: &Request) -> (Lbn, SectorCount) {
         let first = request.start.0 * self.blocks_per_sector / self.sectors_per_block;
         let end = (request.end().0 * self.blocks_per_sector).div_ceil(self.sectors_per_block);
@@ -239,8 +239,8 @@ impl BlockConverter {
     /// Returns true if `record` does not begin and end with sectors of the drive.
     #[inline]
     pub fn widens(self, record: &Record) -> bool {
-        let of = self.blocks_per_sector;
-        of > 1 && !(record.start.0.is_multiple_of(of) && record.sectors.0.is_multiple_of(of))
+        let size = self.blocks_per_sector;
+        size > 1 && !(record.start.0.is_multiple_of(size) && record.sectors.0.is_multiple_of(size))
     }
 
     /// Returns the remark on `count` such records.
@@ -250,16 +250,16 @@ impl BlockConverter {
         format!("{count} {requests} widened to whole sectors of {bytes} bytes")
     }
 
-    /// Converts `record`, a row of `file`, to whole sectors. Fails if it is beyond the end.
+    /// Converts `record`, a row of `file`, to whole sectors. Fails if it exceeds the drive.
     #[inline(always)]
     pub fn request(self, record: &Record, id: u64, file: &str) -> Result<Request, Error> {
         if record.end().0 > self.count {
             return Err(self.beyond_the_end(record, file));
         }
-        // Avoids two divisions that almost no drive needs.
+        // Avoids two divisions, which almost no drive needs.
         let (first, end) = match self.blocks_per_sector {
             1 => (record.start.0, record.end().0),
-            of => (record.start.0 / of, record.end().0.div_ceil(of)),
+            size => (record.start.0 / size, record.end().0.div_ceil(size)),
         };
         let sectors = SectorCount((end - first) * self.sectors_per_block);
         let first = Lbn(first * self.sectors_per_block);
@@ -274,10 +274,10 @@ impl BlockConverter {
     }
 }
 
-/// The requests of a trace for a single device, in order of their arrivals.
+/// The requests of a trace for a single device, in order of arrival.
 #[derive(Clone, Debug)]
 pub struct Arrivals {
-    /// Each request, and its arrival.
+    /// Each request with its arrival time.
     pub requests: Vec<(Instant, Request)>,
     /// Warnings about the trace, one line each.
     pub warnings: Vec<String>,
@@ -286,12 +286,13 @@ pub struct Arrivals {
 }
 
 impl Arrivals {
-    /// Reads `traced` for a device like `system`. Fails for an invalid trace; one without arrivals
-    /// or of several devices; requests not issued at their arrivals, or spread over several disks.
+    /// Reads `traced` for a device like `system`. Fails for an invalid trace, one without arrivals
+    /// or with several devices, and for requests not issued at arrival times or spread over several
+    /// disks.
     pub fn read(traced: &TraceReplay, system: &System) -> Result<Self, Error> {
         let name = traced.files.join(", ");
         if let Issue::Outstanding { clients, .. } = traced.issue {
-            let expected = "it to be absent, as requests are issued at their arrivals";
+            let expected = "it to be absent, as requests are issued at their arrival times";
             let found = clients.to_string();
             return Err(Error::argument("outstanding", found, expected));
         }
@@ -319,8 +320,8 @@ impl Arrivals {
     }
 }
 
-/// Returns the reads and writes of a recording of `system` that succeeded, in order of arrival, and
-/// their responses. Fails if the sectors of `system` are not blocks of a trace.
+/// Returns the successful reads and writes in a recording of `system`, in order of arrival, with
+/// their responses. Fails if traces cannot express the sectors of `system`.
 pub fn records(recording: &Recording, system: &System) -> Result<Vec<Record>, Error> {
     let blocks = BlockConverter::new(system.disk(), &system.name)?;
     let passed = recording.requests().iter().zip(1..);
@@ -328,7 +329,7 @@ pub fn records(recording: &Recording, system: &System) -> Result<Vec<Record>, Er
     Ok(records.collect())
 }
 
-/// Converts a request to a row of a trace, if it is a read or a write that succeeded.
+/// Converts a request to a row of a trace, if it is a successful read or write.
 pub fn to_record(
     blocks: BlockConverter,
     passed: &RecordedRequest,

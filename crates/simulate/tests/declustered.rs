@@ -165,7 +165,7 @@ fn wrong_arrays_are_refused_in_one_line() {
         ),
         (
             "layout=interleaved, disks=8",
-            "declustered.cluster: found nothing, expected the disks of a cluster, for \
+            "declustered.cluster: found nothing, expected the number of disks in a cluster, for \
              layout=interleaved",
         ),
         (
@@ -231,7 +231,7 @@ fn wrong_failures_are_refused_in_one_line() {
         (
             "layout=chained, disks=8, rebuild=20%",
             "declustered.failed: found nothing, expected a disk that fails, such as \"0\" or \
-             \"0@60s\", as there is a rebuild",
+             \"0@60s\", for the rebuild",
         ),
         (
             "layout=chained, disks=8, failed=1, rebuild=0.09%",

@@ -368,8 +368,8 @@ fn errors_tell_file_line_and_field() {
     let error = Model::find("hp-c2274").expect_err("no such drive");
     assert_eq!(place(&error), (None, None, some("drive")));
     assert!(error.to_string().contains("nearest: hp-c2247"), "{error}");
-    let message = error.with_field("NAME").to_string();
-    assert!(message.starts_with("NAME: found \"hp-c2274\""), "{message}");
+    let renamed = error.with_field("NAME").to_string();
+    assert!(renamed.starts_with("NAME: found \"hp-c2274\""), "{renamed}");
 
     let system = system();
     let wrong = system.drive.text.replace("surfaces = 13", "surfaces = 0");

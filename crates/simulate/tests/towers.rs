@@ -465,11 +465,11 @@ fn wrong_pairs_are_refused_in_one_line() {
         ),
         (
             "mirror(routing=srt, policy=satf, drive=hp-c2247)",
-            "drive: mirror.policy: found satf, expected fcfs, which routing=srt tries",
+            "drive: mirror.policy: found satf, expected fcfs, which routing=srt simulates",
         ),
         (
             "mirror(routing=minr, drive=hp-c2247)",
-            "drive: mirror.policy: found fcfs, expected satf, which routing=minr tries",
+            "drive: mirror.policy: found fcfs, expected satf, which routing=minr simulates",
         ),
         (
             "mirror(routing=olr, drive=host(drive=hp-c2247))",
@@ -635,12 +635,12 @@ fn drives_of_several_models_have_one_size() {
         (
             "mirror(drive=hp-c2247, drive=ibm-18es)",
             "drive: found \"ibm-18es\", 17916240 sectors of 512 bytes, expected 2054864 sectors of \
-             512 bytes as \"hp-c2247\" has",
+             512 bytes, like \"hp-c2247\"",
         ),
         (
             "mirror(drive=hp-c2247, drive=host(drive=hp-c2247))",
-            "drive: mirror.drive: found \"host(drive=hp-c2247)\", expected only drives, as there \
-             are several",
+            "drive: mirror.drive: found \"host(drive=hp-c2247)\", expected a drive: only drives \
+             can be given several times",
         ),
         (
             "host(drive=hp-c2247, drive=hp-c2247)",

@@ -320,7 +320,7 @@ fn predictions_are_those_of_a_followed_trace() {
     let [requests, within, median, revolution, zero, below, last] =
         means_on(name, "predictions", &cell, figures);
     assert_eq!((requests, within), (count, near / count));
-    let rows = judged.locked.rows().iter();
+    let rows = judged.followed.rows().iter();
     let rows = rows.filter(|row| is_size(row.predicted.request.sectors.0));
     let errors: Vec<i64> = rows.map(|row| row.error().as_ns()).collect();
     let counted = |is_in: &dyn Fn(i64) -> bool| {
@@ -329,7 +329,7 @@ fn predictions_are_those_of_a_followed_trace() {
     assert_eq!(zero, counted(&|error| (-10_000..10_000).contains(&error)));
     assert_eq!(below, counted(&|error| (-30_000..-10_000).contains(&error)));
     assert_eq!(last, counted(&|error| (290_000..310_000).contains(&error)));
-    let turn_ns = judged.locked.period().as_ns();
+    let turn_ns = judged.followed.period().as_ns();
     let is_turn = |error: i64| (error.abs() - turn_ns).abs() <= 250_000;
     assert_eq!(revolution, counted(&is_turn));
     assert!(
@@ -345,7 +345,7 @@ fn predictions_are_those_of_a_followed_trace() {
     // The warm-up is followed but not judged.
     let cell = format!("{cell}warm_up = 9_000\n");
     let [rest] = means_on(name, "predictions", &cell, ["requests"]);
-    let rows = judged.locked.rows()[9_000..].iter();
+    let rows = judged.followed.rows()[9_000..].iter();
     let rows = rows.filter(|row| is_size(row.predicted.request.sectors.0));
     assert_eq!(rest, rows.count() as f64);
 }

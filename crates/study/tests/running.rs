@@ -294,7 +294,7 @@ trace = "{here}"
             let runner = Runner::new(&study).unwrap();
             let results = diskarm_study::Folder::new(folder.path(), "folder", runner.inputs());
             let error = results.expect_err("a refusal").to_string();
-            let expected = format!("another file than cell.trace {written:?}, which is read");
+            let expected = format!("a different file from cell.trace {written:?}, which is read");
             assert!(error.contains(&expected), "{error}");
         }
         assert_eq!(fs::read_to_string(&trace).unwrap(), ROWS);

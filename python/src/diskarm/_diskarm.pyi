@@ -11,11 +11,11 @@ from ._trace import Reading, Trace
 __all__ = [
     "VERSION",
     "Batch",
+    "CheckpointWriter",
     "Column",
     "Completion",
     "Device",
     "Drive",
-    "Keeper",
     "Pending",
     "Study",
     "calibrate",
@@ -42,7 +42,7 @@ class Drive:
     def __new__(cls, name: str, /) -> Drive: ...
     @staticmethod
     def from_toml(text: str, name: str = "drive.toml") -> Drive:
-        """The drive that the text of a specification describes. Errors call it `name`."""
+        """Creates a drive from the text of a specification. Errors call it `name`."""
 
     @staticmethod
     def from_data_sheet(
@@ -62,19 +62,19 @@ class Drive:
         sectors: str | None = None,
         name: str = "new-drive",
     ) -> Drive:
-        """A drive from the values of its data sheet, as `diskarm drives new` makes it: sizes such
+        """Creates a drive from the values of its data sheet, like `diskarm drives new`: sizes such
         as "8TB", times such as "8.5ms", transfer rates such as "250MB/s". `seek` is the mean time
         of a seek before a read, over all pairs of cylinders, `outer` the sustained rate of the
-        outermost tracks, `sectors` one of "512n", "512e" and "4Kn". What is None is assumed, and
-        `toml` marks it as assumed.
+        outermost tracks, `sectors` one of "512n", "512e" and "4Kn". Values that are None are
+        assumed, and `toml` marks them as assumed.
         """
 
     def edit(
         self, changes: Mapping[str, bool | int | float | str], name: str | None = None
     ) -> Drive:
-        """The drive with values of its specification set by their dotted keys,
-        {"buffer.segments": 4}; a time, a rate or a size is text with its unit. Comments and
-        everything else stay as they are.
+        """Returns the drive with values of its specification set by their dotted keys,
+        {"buffer.segments": 4}; times, rates and sizes are strings with a unit. Comments and
+        everything else remain unchanged.
         """
 
     @property
@@ -94,12 +94,12 @@ class Drive:
         """The size of a sector in bytes."""
 
     def describe(self) -> dict[str, Any]:
-        """Its whole specification, as printed by diskarm drives show --json."""
+        """Returns the complete specification, as printed by diskarm drives show --json."""
 
 @final
 class Device:
-    """A drive, or devices in front of one, with a host queue, in virtual time: a loop of your
-    own submits requests and advances it. It reads no clock and waits for nothing.
+    """A drive, or devices in front of one, with a host queue, in virtual time: your own loop
+    submits requests and advances it. It does not read clocks and never waits.
 
         >>> device = Device("hp-c2247", policy="sptf")
         >>> numbers = [device.submit(0, "R", lbn, 16) for lbn in (1_000_000, 2_000, 1_000_016)]
@@ -110,7 +110,7 @@ class Device:
         2 R 26.2 ms
         1 R 44.4 ms
 
-    Times are microseconds since its start, rounded to nanoseconds, and never decrease. The
+    Times are in microseconds since its start, rounded to nanoseconds, and never decrease. The
     policy orders the host's queue, FCFS by default; `seed` determines all random choices.
     """
 
@@ -132,26 +132,26 @@ class Device:
     ) -> int:
         """Submits a request at now_us and returns its number, counted from 0. `op` is "R" for a
         read, "W" for a write, or "F" for a flush, which has neither lbn nor sectors. With
-        force_unit_access it uses the media, not the buffer.
+        force_unit_access, the request accesses the media, not the buffer.
         """
 
     def next_event(self) -> float | None:
         """Returns the time of the next event, in microseconds, which may be now; None if nothing
-        happens without further requests.
+        will happen without further requests.
         """
 
     def advance(self, now_us: float) -> list[Completion]:
-        """Advances it to now_us; returns the requests completed by then and not returned before, in
-        the order of their completion.
+        """Advances the device to now_us; returns the requests completed by then and not yet
+        returned, in order of completion.
         """
 
     @property
     def now_us(self) -> float:
-        """The time to which it has been advanced, in microseconds."""
+        """The time to which the device has been advanced, in microseconds."""
 
     @property
     def outstanding(self) -> int:
-        """The number of requests submitted and not yet returned by advance."""
+        """The number of requests submitted but not yet returned by advance."""
 
     @property
     def sectors(self) -> int:
@@ -183,53 +183,53 @@ class Completion:
 
     @property
     def outcome(self) -> str:
-        """"miss", "hit", "partial", "absorbed"; if it failed "medium-error", "not-ready",
+        """"miss", "hit", "partial", "absorbed"; or, if it failed, "medium-error", "not-ready",
         "aborted".
         """
 
     @property
     def arrived_us(self) -> float:
-        """Time of submission."""
+        """The time of submission."""
 
     @property
     def completed_us(self) -> float:
-        """Time of completion."""
+        """The time of completion."""
 
     @property
     def response_us(self) -> float:
-        """Time from submission to completion."""
+        """The time from submission to completion."""
 
     @property
     def queue_us(self) -> float:
-        """The part of the response that it waited in queues."""
+        """The time spent in queues."""
 
     @property
     def owed_us(self) -> float:
-        """The part that the drive spent on work that it had left over."""
+        """The time spent on work deferred from earlier requests."""
 
     @property
     def overhead_us(self) -> float:
-        """The part of the drive's command overheads."""
+        """The time of the drive's command overheads."""
 
     @property
     def seek_us(self) -> float:
-        """The part of the seek."""
+        """The time of the seek."""
 
     @property
     def settle_us(self) -> float:
-        """The part of settling after the seek; may be negative."""
+        """The time of settling after the seek; may be negative."""
 
     @property
     def rotation_us(self) -> float:
-        """The part of the wait for the first sector."""
+        """The time of the wait for the first sector."""
 
     @property
     def transfer_us(self) -> float:
-        """The part of the transfer from or to the media."""
+        """The time of the transfer from or to the media."""
 
     @property
     def bus_us(self) -> float:
-        """The part of the transfer over the bus that overlaps no other."""
+        """The time of the bus transfer that does not overlap other parts."""
 
 @final
 class Pending:
@@ -237,7 +237,7 @@ class Pending:
 
     @property
     def id(self) -> int:
-        """The request's number; a workload counts from 0."""
+        """The request's number; a workload numbers its requests from 0."""
 
     @property
     def lbn(self) -> int:
@@ -253,7 +253,7 @@ class Pending:
 
     @property
     def arrived_us(self) -> float:
-        """Time of arrival in the queue, in microseconds."""
+        """The time of its arrival in the queue, in microseconds."""
 
     @property
     def cylinder(self) -> int:
@@ -261,11 +261,11 @@ class Pending:
 
     @property
     def positioning_us(self) -> float:
-        """Time until its media transfer would begin, in microseconds."""
+        """The time until its media transfer would begin, in microseconds."""
 
     @property
     def is_buffered(self) -> bool:
-        """True if the drive's buffer holds the start of its data, or is reading it."""
+        """True if the start of its data is in the drive's buffer or being read into it."""
 
 @final
 class Batch:
@@ -276,7 +276,7 @@ class Batch:
         """The names of the columns."""
 
     def column(self, name: str) -> Column:
-        """The column of this name."""
+        """Returns the column with this name."""
 
     def __len__(self) -> int: ...
     def __arrow_c_schema__(self) -> object: ...
@@ -289,11 +289,11 @@ class Column:
 
     @property
     def words(self) -> list[str] | None:
-        """The text for each code, in a column of codes."""
+        """The word for each code, if it is a column of codes."""
 
     @property
     def __array_interface__(self) -> dict[str, Any]:
-        """Its memory, for NumPy: read-only."""
+        """Its memory for NumPy, read-only."""
 
     def __len__(self) -> int: ...
     def __arrow_c_schema__(self) -> object: ...
@@ -330,14 +330,14 @@ class Study:
         """Simulates the runs that folder lacks, on this many threads, and writes all results to
         it."""
 
-    def compute(self, place: int) -> list[str]:
-        """The runs of one cell, each as a line for a Keeper."""
+    def compute(self, cell: int) -> list[str]:
+        """Computes the runs of one cell, each as a line for a CheckpointWriter."""
 
 @final
-class Keeper:
-    """Stores the runs of a study that are computed elsewhere; it locks its folder until closed."""
+class CheckpointWriter:
+    """Stores runs of a study that are computed elsewhere. It locks its folder until it is closed."""
 
-    def __new__(cls, study: Study, folder: str | PathLike[str]) -> Keeper: ...
+    def __new__(cls, study: Study, folder: str | PathLike[str]) -> CheckpointWriter: ...
     def missing(self) -> list[int]:
         """The indices of the cells that lack a run."""
 
@@ -345,27 +345,27 @@ class Keeper:
         """Stores runs, as Study.compute returns them."""
 
     def finish(self) -> dict[str, Any] | None:
-        """Closes it and writes all results of the study; None if a run is missing."""
+        """Closes the writer and writes all results of the study; None if a run is missing."""
 
     def close(self) -> None:
-        """Unlocks the folder, so that another process can write to it."""
+        """Unlocks the folder so that another process can write to it."""
 
 def study_texts() -> list[tuple[str, str]]:
-    """The studies that come with the module, as names and texts."""
+    """The names and texts of the built-in studies."""
 
-def nearest(written: str, known: Sequence[str]) -> str | None:
+def nearest(name: str, known: Sequence[str]) -> str | None:
     """Suggests the known name that the user may have meant."""
 
 def rounded(mean: float, half_width: float | None = None) -> str:
-    """A number with the digits that half the width of its interval leaves certain, and that
-    interval; without one, with four digits.
+    """Formats a number with its confidence interval, to the digits that are certain; without an
+    interval, to four digits.
     """
 
 def drives() -> list[str]:
-    """The names in the catalogue, in alphabetical order."""
+    """Returns the names in the catalogue, in alphabetical order."""
 
 def policies() -> list[dict[str, Any]]:
-    """The policies of the table, as printed by diskarm policies --json: a list of dicts."""
+    """Returns all scheduling policies, as printed by diskarm policies --json."""
 
 def check_trace(trace: Trace) -> None:
     """Raises an Error if the fields of a Trace are invalid."""
@@ -378,15 +378,15 @@ def simulate(
     """
 
 def distributions(title: str, note: str, curves: Sequence[tuple[str, Sequence[float]]]) -> str:
-    """The cumulative distributions of response times as SVG: of each curve its label, and the
-    quantiles 0, 0.001 and so on in milliseconds.
+    """Draws cumulative distributions of response times as SVG. Each curve has a label and its
+    quantiles 0, 0.001 and so on, in milliseconds.
     """
 
 def validate(
     drive: Drive, file: str, reading: Reading, rows: str, locked: bool
 ) -> dict[str, Any]:
-    """Replays the trace in file and compares; or, if locked, predicts each response from those
-    before it.
+    """Replays the trace in file and compares; or, if locked, predicts each response from
+    earlier ones.
     """
 
 def calibrate(
@@ -397,6 +397,6 @@ def calibrate(
     """
 
 def main(arguments: Sequence[str | PathLike[str]]) -> int:
-    """Runs the program diskarm with these arguments, the first of which is the program's name;
-    returns its exit code.
+    """Runs the program diskarm with these arguments, of which the first is the program's
+    name; returns its exit code.
     """

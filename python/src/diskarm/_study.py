@@ -210,18 +210,18 @@ class Study:
         return Outcome(folder=Path(folder), cells=said["cells"], claims=claims, metrics=metrics)
 
     def _run_on(self, executor: Executor, folder: str) -> dict[str, Any]:
-        with closing(_diskarm.Keeper(self._study, folder)) as keeper:
+        with closing(_diskarm.CheckpointWriter(self._study, folder)) as writer:
             try:
-                _submit_all(executor, self._arguments, keeper)
+                _submit_all(executor, self._arguments, writer)
             except _Lost as lost:
                 count = len(self.cells)
-                kept = count - len(keeper.missing())
+                kept = count - len(writer.missing())
                 raise Error(
                     f"executor: {lost} ({lost.__cause__!r}); {kept} of {count} cells are kept in "
                     f'"{folder}", and the same call with a new executor continues from there',
                     field="executor",
                 ) from lost.__cause__
-            said = keeper.finish()
+            said = writer.finish()
         if said is None:
             # The key of a run covers all its inputs, which the worker must share.
             raise Error(
@@ -236,9 +236,9 @@ class _Lost(Exception):
     """The executor failed to compute cells; its own exception is the cause."""
 
 
-def _submit_all(executor: Executor, arguments: _Arguments, keeper: _diskarm.Keeper) -> None:
-    """Submits every cell that the keeper lacks, and stores its runs."""
-    places: Iterator[int] = iter(keeper.missing())
+def _submit_all(executor: Executor, arguments: _Arguments, writer: _diskarm.CheckpointWriter) -> None:
+    """Submits every cell that the writer lacks, and stores its runs."""
+    places: Iterator[int] = iter(writer.missing())
     waiting: dict[Future[list[str]], tuple[int, int]] = {}
 
     def submit(place: int, attempt: int) -> None:
@@ -262,28 +262,28 @@ def _submit_all(executor: Executor, arguments: _Arguments, keeper: _diskarm.Keep
                         raise _Lost(f"lost cell {place} {attempt} times") from lost
                     submit(place, attempt + 1)
                     continue
-                keeper.keep(lines)
+                writer.keep(lines)
                 for following in islice(places, 1):
                     submit(following, 1)
     except BrokenExecutor as broken:
         # Nothing is cancelled: the pool is ending each of its futures itself, and fails at one
         # that is cancelled meanwhile.
-        _keep_finished(waiting, keeper)
+        _keep_finished(waiting, writer)
         raise _Lost("the pool broke") from broken
     except BaseException as failure:
         for future in waiting:
             future.cancel()
         # An OSError may have truncated a line; another line after it would corrupt the file.
         if not isinstance(failure, OSError):
-            _keep_finished(waiting, keeper)
+            _keep_finished(waiting, writer)
         raise
 
 
-def _keep_finished(futures: Iterable[Future[list[str]]], keeper: _diskarm.Keeper) -> None:
+def _keep_finished(futures: Iterable[Future[list[str]]], writer: _diskarm.CheckpointWriter) -> None:
     """Stores the cells that were finished when another one failed."""
     for future in futures:
         if future.done() and not future.cancelled() and future.exception() is None:
-            keeper.keep(future.result())
+            writer.keep(future.result())
 
 
 def _text_of(file: str) -> str:

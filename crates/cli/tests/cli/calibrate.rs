@@ -301,7 +301,7 @@ fn the_drive_to_start_from_is_not_overwritten() {
     assert_eq!(run.status.code(), Some(2));
     let message = String::from_utf8(run.stderr).unwrap();
     let why = "which is read and would be lost";
-    let expected = format!("expected another file than --drive {drive:?}, {why}");
+    let expected = format!("expected a different file from --drive {drive:?}, {why}");
     assert_eq!(
         message,
         format!("error: --output: found {drive:?}, {expected}\n")

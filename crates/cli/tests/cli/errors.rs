@@ -266,7 +266,7 @@ fn invalid_windows_and_rows() {
     );
     assert_eq!(
         random(&["--window", "1 ms", "--requests", "4000"]),
-        "--window: found \"1 ms\", expected windows of which 100000 reach over the run"
+        "--window: found \"1 ms\", expected windows so long that 100000 cover the run"
     );
     let path = std::env::temp_dir().join("no-such-folder").join("rows.csv");
     let path = path.to_str().unwrap();

@@ -189,8 +189,8 @@ fn no_file_of_a_trace_is_replaced() {
     ]);
     let path = text(&second);
     let expected = format!(
-        "error: OUT: found {path:?}, expected another file than FILE {path:?}, which is read and \
-         would be lost\n"
+        "error: OUT: found {path:?}, expected a different file from FILE {path:?}, which is read \
+         and would be lost\n"
     );
     assert_eq!(String::from_utf8(run.stderr).unwrap(), expected);
     assert_eq!(fs::read_to_string(&second).unwrap(), "another");
@@ -314,8 +314,8 @@ fn studies_do_not_replace_their_inputs() {
                 let run = studied.run(command);
                 let message = String::from_utf8(run.stderr).unwrap();
                 let expected = format!(
-                    "error: --output: found {:?}, expected another file than {field} {:?}, which \
-                     is read and would be lost\n",
+                    "error: --output: found {:?}, expected a different file from {field} {:?}, \
+                     which is read and would be lost\n",
                     text(&output),
                     text(input),
                 );
@@ -345,7 +345,7 @@ fn a_trace_among_the_results_of_its_study_is_kept() {
         let message = String::from_utf8(run.stderr).unwrap();
         assert_eq!(run.status.code(), Some(2), "{message}");
         assert!(
-            message.contains("another file than cell.trace"),
+            message.contains("a different file from cell.trace"),
             "{message}"
         );
         assert_eq!(fs::read_to_string(&studied.load).unwrap(), TRACE, "{name}");

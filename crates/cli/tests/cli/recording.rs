@@ -137,7 +137,7 @@ fn a_recording_never_replaces_an_input() {
     };
     let store = format!("file:{image}");
     let found = error(&["--store", &store, "--record", &image]);
-    let expected = "expected another file than --store ";
+    let expected = "expected a different file from --store ";
     assert!(
         found.starts_with("error: --record: ") && found.contains(expected),
         "{found}"
@@ -146,7 +146,7 @@ fn a_recording_never_replaces_an_input() {
     let other = format!("x(drive=hp-c2247, record={image}.spc)");
     let twice = format!("{image}.spc");
     let found = error(&["--record", &twice, "--export", &other]);
-    assert!(found.contains("which is written too"), "{found}");
+    assert!(found.contains("which is also written"), "{found}");
     let found = error(&["--record", &twice, "--record-format", "alibaba"]);
     assert!(found.starts_with("error: --record-format: "), "{found}");
     let found = error(&["--export", &other, "--instant"]);

@@ -290,7 +290,7 @@ fn a_replay_of_one_request_at_a_time_notes_that_there_was_no_choice() {
         ];
         stdout(&[&fixed[..], &[&path], flags].concat())
     };
-    let note = "\nnote: one request was outstanding at a time, so that neither a policy nor the";
+    let note = "\nnote: only one request was outstanding at a time, so neither the";
     assert!(table(&[]).contains(note), "{}", table(&[]));
     assert!(table(&["--outstanding=1"]).contains(note));
     assert!(!table(&["--outstanding=2"]).contains("note:"));

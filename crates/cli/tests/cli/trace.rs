@@ -140,7 +140,7 @@ fn convert_neither_replaces_its_input_nor_writes_an_empty_trace() {
     };
     let itself = message(&[&path]);
     let expected =
-        format!("expected another file than FILE {path:?}, which is read and would be lost\n");
+        format!("expected a different file from FILE {path:?}, which is read and would be lost\n");
     assert!(itself.ends_with(&expected), "{itself}");
     assert_eq!(std::fs::read_to_string(&path).unwrap(), SPC);
     let out = format!("{path}.out");

@@ -1,4 +1,4 @@
-//! Derives a specification from the values of a data sheet, with assumptions for those it omits.
+//! Derives a specification from the values of a data sheet, with assumptions for omitted values.
 
 use std::fmt::Write;
 
@@ -6,41 +6,41 @@ use diskarm_core::spec::{self, MAX_CYLINDERS, Spec};
 use diskarm_core::text::{InputError, quantity};
 use diskarm_core::units::{Bytes, Span};
 
-/// The values that a data sheet gives for a drive. For those it omits,
-/// [`Datasheet::specification`] assumes common values and marks them as assumed.
+/// The values that a data sheet gives for a drive. [`Datasheet::specification`] assumes common
+/// values for the others and marks them as assumed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Datasheet {
     /// The name of the drive: lower-case letters, digits, `.` and `-`.
     pub name: String,
-    /// Capacity as the maker states it.
+    /// The capacity stated by the maker.
     pub capacity: Bytes,
-    /// Rotation speed in revolutions per minute.
+    /// The rotation speed in revolutions per minute.
     pub rpm: u32,
-    /// Mean time of a seek before a read, over all pairs of cylinders.
+    /// The mean time of a seek before a read, over all pairs of cylinders.
     pub seek: Span,
-    /// Mean time of a seek before a write.
+    /// The mean time of a seek before a write.
     pub write_seek: Option<Span>,
-    /// Time of a seek over one cylinder.
+    /// The time of a seek over one cylinder.
     pub track_to_track: Option<Span>,
-    /// Time of a seek from the first cylinder to the last.
+    /// The time of a seek from the first cylinder to the last.
     pub full_stroke: Option<Span>,
-    /// Sustained transfer rate of the outermost tracks, in bytes per second.
+    /// The sustained transfer rate of the outermost tracks, in bytes per second.
     pub outer_per_s: f64,
-    /// Sustained transfer rate of the innermost tracks, in bytes per second.
+    /// The sustained transfer rate of the innermost tracks, in bytes per second.
     pub inner_per_s: Option<f64>,
-    /// Size of the buffer.
+    /// The size of the buffer.
     pub cache: Option<Bytes>,
-    /// Number of platters, with two surfaces each.
+    /// The number of platters, with two surfaces each.
     pub platters: Option<u32>,
-    /// Number of commands that can be queued; 1 without a queue.
+    /// The number of commands that can be queued; 1 without a queue.
     pub queue: Option<u32>,
-    /// Rate of the interface, in bytes per second.
+    /// The rate of the interface, in bytes per second.
     pub interface_per_s: Option<f64>,
-    /// The sizes of its sectors.
+    /// The sector format.
     pub sectors: Option<Sectors>,
 }
 
-/// The sizes of sectors on the media and on the interface, by the word for both on data sheets.
+/// A sector format: the sizes of sectors on the media and on the interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sectors {
     /// 512n: 512 bytes on both.
@@ -52,7 +52,7 @@ pub enum Sectors {
 }
 
 impl Sectors {
-    /// Sector formats by their names on data sheets.
+    /// The sector formats by their names on data sheets.
     pub const WORDS: [(&'static str, Self); 3] = [
         ("512n", Self::Native512),
         ("512e", Self::Emulated512),
@@ -65,8 +65,8 @@ impl Sectors {
         Some(all.find(|(known, _)| known.eq_ignore_ascii_case(word))?.1)
     }
 
-    /// Returns the usual format: few drives of more than 4 TB have 512-byte sectors on the media.
-    fn usual(capacity: Bytes) -> Self {
+    /// Returns the default: few drives of more than 4 TB have 512-byte sectors on the media.
+    fn default_for(capacity: Bytes) -> Self {
         match capacity.0 {
             ..=4_000_999_999_999 => Self::Native512,
             _ => Self::Emulated512,
@@ -92,23 +92,23 @@ impl Sectors {
     }
 }
 
-/// Number of zones, all of about the same number of cylinders.
+/// The number of zones, which have about equally many cylinders.
 const ZONES: u32 = 16;
 
-/// Maximum number of tracks per surface when the number of platters is assumed.
+/// The maximum number of tracks per surface if the number of platters is assumed.
 const TRACKS: u64 = 450_000;
 
-/// Maximum and minimum number of buffer segments.
+/// The maximum and the minimum number of buffer segments.
 const SEGMENTS: (u64, u64) = (32, 4);
 
-/// Bytes per segment, unless the number of segments would leave [`SEGMENTS`].
+/// The bytes per segment, unless the number of segments would be outside [`SEGMENTS`].
 const SEGMENT: u64 = 2_000_000;
 
 const PLATTERS: u32 = 16;
 
 const QUEUE: u32 = 4096;
 
-/// A value, and a mark if it comes from the data sheet.
+/// A value that is from the data sheet or assumed.
 #[derive(Clone, Copy)]
 struct Figure<T> {
     value: T,
@@ -141,14 +141,14 @@ struct Figures {
 
 struct Seeks {
     single_ms: Figure<f64>,
-    /// Over a third of the cylinders.
+    /// The time over a third of the cylinders.
     third_ms: f64,
     full_ms: Figure<f64>,
-    /// Over all pairs of cylinders.
+    /// The mean time over all pairs of cylinders.
     mean_ms: f64,
 }
 
-/// A zone with its first and end cylinder, in sectors on the media.
+/// A zone of cylinders `first` to `end`, exclusive; the numbers are in sectors on the media.
 struct Zone {
     first: u32,
     end: u32,
@@ -160,12 +160,12 @@ struct Zone {
 impl Datasheet {
     /// Returns the text of a specification, with remarks on assumed values, and the parsed one.
     ///
-    /// All zones but the innermost have the same number of tracks, and together they hold the
-    /// capacity to the sector. Their tracks grow evenly, so that reading in sequence, over head and
-    /// cylinder switches, has the rates of the data sheet at both ends.
+    /// All zones except the innermost have the same number of tracks, and together they have
+    /// exactly the capacity. Their tracks grow evenly, so that sequential reads, including head and
+    /// cylinder switches, have the rates of the data sheet at both ends.
     ///
     /// # Errors
-    /// If a value contradicts another one (reported for its field), or the result is invalid.
+    /// If a value contradicts another one (reported for its field), or if the result is invalid.
     pub fn specification(&self) -> Result<(String, Spec), InputError> {
         let figures = self.figures()?;
         let zones = self.zones(&figures)?;
@@ -175,37 +175,37 @@ impl Datasheet {
     }
 
     fn figures(&self) -> Result<Figures, InputError> {
-        let wrong = |field: &str, found: String, expected: &str| {
+        let error = |field: &str, found: String, expected: &str| {
             Err(InputError::new(field, &found, expected))
         };
         if !(300..=60_000).contains(&self.rpm) {
-            return wrong("rpm", self.rpm.to_string(), "300 to 60000");
+            return error("rpm", self.rpm.to_string(), "300 to 60000");
         }
         let seeks = self.seeks()?;
         let settle = self.write_seek.map(|write| ms(write) - seeks.mean_ms);
         let write_settle_ms = Figure::new(settle, (seeks.mean_ms / 8.0).min(1.0));
         if write_settle_ms.value < 0.0 {
             let found = format!("{} ms", write_settle_ms.value + seeks.mean_ms);
-            return wrong("write_seek", found, "a time not below that of seek");
+            return error("write_seek", found, "at least the time of seek");
         }
         let inner_per_s = Figure::new(self.inner_per_s, self.outer_per_s / 2.0);
         if inner_per_s.value > self.outer_per_s {
             let found = format!("{} MB/s", inner_per_s.value / 1e6);
-            return wrong("inner", found, "a rate up to that of outer");
+            return error("inner", found, "at most the rate of outer");
         }
         if let Some(platters) = self.platters.filter(|n| !(1..=PLATTERS).contains(n)) {
             let expected = format!("1 to {PLATTERS}");
-            return wrong("platters", platters.to_string(), &expected);
+            return error("platters", platters.to_string(), &expected);
         }
         if let Some(queue) = self.queue.filter(|n| !(1..=QUEUE).contains(n)) {
-            return wrong("queue", queue.to_string(), &format!("1 to {QUEUE}"));
+            return error("queue", queue.to_string(), &format!("1 to {QUEUE}"));
         }
-        let sectors = Figure::new(self.sectors, Sectors::usual(self.capacity));
+        let sectors = Figure::new(self.sectors, Sectors::default_for(self.capacity));
         let cache = Figure::new(self.cache, Bytes(64 << 20));
         let min = SEGMENTS.0 * sectors.value.physical_bytes();
         if cache.value.0 < min {
-            let expected = format!("{min} bytes or more");
-            return wrong("cache", size_text(cache.value), &expected);
+            let expected = format!("at least {min} bytes");
+            return error("cache", size_text(cache.value), &expected);
         }
         let figures = Figures {
             sectors,
@@ -222,37 +222,36 @@ impl Datasheet {
         self.with_platters(figures)
     }
 
-    /// Returns the curve that has the mean time of the data sheet.
+    /// Returns a curve with the mean time of the data sheet.
     ///
-    /// It is straight from one cylinder to a third of all, and from there to all. Of `N` cylinders
-    /// `2 (N - d) / N^2` of the pairs are `d` apart, so that for large `N` its mean over all pairs
-    /// is `(8 single + 15 third + 4 full) / 27`.
+    /// It is linear from one cylinder to a third of all, and from there to all. `2 (N - d) / N^2`
+    /// of the pairs of `N` cylinders are `d` apart, so for large `N` its mean over all pairs is `(8
+    /// single + 15 third + 4 full) / 27`.
     fn seeks(&self) -> Result<Seeks, InputError> {
-        let wrong = |field: &str, found: f64, expected: &str| {
+        let error = |field: &str, found: f64, expected: &str| {
             Err(InputError::new(field, &format!("{found} ms"), expected))
         };
         let mean_ms = ms(self.seek);
         if mean_ms <= 0.0 || mean_ms > 100.0 {
-            return wrong("seek", self.seek.as_ms(), "0.001 to 100 ms");
+            return error("seek", self.seek.as_ms(), "0.001 to 100 ms");
         }
         let assumed_ms = mean_ms.min(1.0).min(mean_ms / 2.0);
         let single_ms = Figure::new(self.track_to_track.map(ms), assumed_ms);
         let single = single_ms.value;
         if single <= 0.0 || single > mean_ms {
             let found = self.track_to_track.map_or(single, Span::as_ms);
-            let expected = "a time from 0.001 ms up to that of seek";
-            return wrong("track_to_track", found, expected);
+            let expected = "0.001 ms up to the time of seek";
+            return error("track_to_track", found, expected);
         }
-        // At these bounds, a third of the cylinders takes as long as all of them, or as one.
+        // At these bounds, a seek over a third of the cylinders takes as long as over all, or one.
         let shortest = (27.0 * mean_ms - 8.0 * single) / 19.0;
         let longest = (27.0 * mean_ms - 23.0 * single) / 4.0;
         let full_ms = Figure::new(self.full_stroke.map(ms), (2.0 * mean_ms).min(longest));
         if full_ms.value < rounded(shortest) || full_ms.value > longest {
             let (shortest, longest) = (rounded(shortest), rounded(longest));
-            let expected = format!(
-                "{shortest} to {longest} ms, so that the mean of all seeks can be that of seek"
-            );
-            return wrong("full_stroke", full_ms.value, &expected);
+            let expected =
+                format!("{shortest} to {longest} ms, so that the mean of all seeks can match seek");
+            return error("full_stroke", full_ms.value, &expected);
         }
         let third = (27.0 * mean_ms - 8.0 * single - 4.0 * full_ms.value) / 15.0;
         Ok(Seeks {
@@ -269,7 +268,7 @@ impl Datasheet {
             return Ok(figures);
         }
         let mean = (self.outer_per_s + figures.inner_per_s.value) / 2.0;
-        let tracks = figures.capacity as f64 / Self::on_track(&figures, mean);
+        let tracks = figures.capacity as f64 / Self::sectors_on_track(&figures, mean);
         let platters = (tracks / (2.0 * TRACKS as f64)).ceil().max(1.0);
         if platters > f64::from(PLATTERS) {
             return Err(self.too_large("a smaller capacity, or a higher outer rate"));
@@ -282,8 +281,8 @@ impl Datasheet {
         InputError::new("capacity", &size_text(self.capacity), expected)
     }
 
-    /// Returns the sectors on a track of this sequential rate, for its revolution and skews.
-    fn on_track(figures: &Figures, per_s: f64) -> f64 {
+    /// Returns the number of sectors on a track with this sequential rate, allowing for skews.
+    fn sectors_on_track(figures: &Figures, per_s: f64) -> f64 {
         let surfaces = f64::from(figures.surfaces.value);
         let skews = (surfaces - 1.0) * track_ms(figures) + cylinder_ms(figures);
         let each_ms = figures.revolution_ms + skews / surfaces;
@@ -292,11 +291,11 @@ impl Datasheet {
 
     fn zones(&self, figures: &Figures) -> Result<Vec<Zone>, InputError> {
         let surfaces = u64::from(figures.surfaces.value);
-        let outer = Self::on_track(figures, self.outer_per_s);
-        let inner = Self::on_track(figures, figures.inner_per_s.value);
+        let outer = Self::sectors_on_track(figures, self.outer_per_s);
+        let inner = Self::sectors_on_track(figures, figures.inner_per_s.value);
         if !(2.0..=60_000.0).contains(&inner) || outer > 60_000.0 {
-            let found = format!("{inner:.0} to {outer:.0} sectors a track");
-            let expected = "rates that give 2 to 60000 sectors a track at this speed";
+            let found = format!("{inner:.0} to {outer:.0} sectors per track");
+            let expected = "rates that result in 2 to 60000 sectors per track at this speed";
             return Err(InputError::new("outer", &found, expected));
         }
         let of_zone = |zone: u32| {
@@ -334,10 +333,10 @@ impl Datasheet {
     fn text(&self, figures: &Figures, zones: &[Zone]) -> String {
         let mut text = self.source(figures);
         let sectors = &figures.sectors;
-        // From here on in sectors of the interface, not of the media.
+        // From here on, numbers are in sectors of the interface, not of the media.
         let shown = |physical: u64| physical * sectors.value.in_physical();
         let on_surface = |zone: &Zone| u64::from(zone.end - zone.first) * u64::from(zone.sectors);
-        let held = zones.iter().map(on_surface).sum::<u64>() * u64::from(figures.surfaces.value);
+        let total = zones.iter().map(on_surface).sum::<u64>() * u64::from(figures.surfaces.value);
         let physical = match sectors.value {
             Sectors::Emulated512 => format!("physical_sector = \"4 KiB\"{}\n", assumed(sectors)),
             Sectors::Native512 | Sectors::Native4096 => String::new(),
@@ -355,7 +354,7 @@ impl Datasheet {
             assumed(sectors),
             physical,
         );
-        for (place, zone) in zones.iter().enumerate() {
+        for (index, zone) in zones.iter().enumerate() {
             let _ = writeln!(
                 text,
                 "[[geometry.zones]]\ncylinders = [{}, {}]\nsectors_per_track = {}",
@@ -363,8 +362,8 @@ impl Datasheet {
                 zone.end,
                 shown(u64::from(zone.sectors))
             );
-            if place == 0 && held > figures.capacity {
-                let reserved = shown(held - figures.capacity);
+            if index == 0 && total > figures.capacity {
+                let reserved = shown(total - figures.capacity);
                 let _ = writeln!(text, "reserved_sectors = {reserved} # beyond the capacity");
             }
             let _ = writeln!(
@@ -420,7 +419,7 @@ impl Datasheet {
         )
     }
 
-    /// Formats everything except source and geometry.
+    /// Formats everything except the source and the geometry.
     fn rest(&self, figures: &Figures) -> String {
         let ms = |f: &Figure<f64>| format!("\"{} ms\"{}", rounded(f.value), assumed(f));
         let single = Figure {
@@ -486,25 +485,25 @@ const OVERHEADS: [&str; 8] = [
     "write_miss_after_write",
 ];
 
-/// Returns the time that the skew between tracks of a cylinder allows for: a head switch and the
-/// extra settle of a write, so that sequential writes lose no revolution either.
+/// Returns the time allowed by the skew between tracks of a cylinder: a head switch and the extra
+/// settle time of writes, so that sequential writes do not lose revolutions either.
 fn track_ms(figures: &Figures) -> f64 {
     figures.seeks.single_ms.value + figures.write_settle_ms.value
 }
 
-/// Returns the time that the skew between cylinders allows for: a tenth more for the seek.
+/// Returns the time allowed by the skew between cylinders: a tenth more for the seek.
 fn cylinder_ms(figures: &Figures) -> f64 {
     0.1 * figures.seeks.single_ms.value + track_ms(figures)
 }
 
-/// Returns the exact size of a drive with a nominal capacity: by the agreement of makers (IDEMA
-/// LBA1-03) for whole gigabytes from 50 to 8,000, otherwise unchanged.
-fn capacity(sold: Bytes) -> u64 {
-    let gb = sold.0 / 1_000_000_000;
-    if sold.0.is_multiple_of(1_000_000_000) && (50..=8_000).contains(&gb) {
+/// Returns the exact size of a drive with a nominal capacity: according to the makers' agreement
+/// (IDEMA LBA1-03) for whole gigabytes from 50 to 8,000, otherwise unchanged.
+fn capacity(nominal: Bytes) -> u64 {
+    let gb = nominal.0 / 1_000_000_000;
+    if nominal.0.is_multiple_of(1_000_000_000) && (50..=8_000).contains(&gb) {
         512 * (97_696_368 + 1_953_504 * (gb - 50))
     } else {
-        sold.0
+        nominal.0
     }
 }
 
@@ -512,7 +511,7 @@ fn assumed<T>(figure: &Figure<T>) -> &'static str {
     if figure.is_given { "" } else { " # assumed" }
 }
 
-/// Converts a time to milliseconds, rounded as in the text, where it must not become 0.
+/// Converts a time to milliseconds, rounded as in the text, in which it must not become 0.
 fn ms(span: Span) -> f64 {
     rounded(span.as_ms())
 }

@@ -1,4 +1,4 @@
-//! Values and whole specifications in the style of the catalogue.
+//! Values and complete specifications in the style of the catalogue.
 
 use std::fmt::Write;
 
@@ -7,20 +7,20 @@ use diskarm_core::units::Span;
 
 use super::Value;
 
-/// Maximum length of a line that can be broken, as in the catalogue.
+/// The maximum length of a line that can be broken, as in the catalogue.
 const MAX_COLUMNS: usize = 99;
 
-/// Converts a value of `key` to TOML; with `several_lines`, text becomes a multi-line string.
-pub(super) fn value(key: &str, value: &Value, several_lines: bool) -> toml_edit::Value {
-    let written = to_toml(key, value, several_lines);
-    written.parse().expect("what is written here is TOML")
+/// Converts a value of `key` to TOML; text becomes a multi-line string if `is_multi_line`.
+pub(super) fn value(key: &str, value: &Value, is_multi_line: bool) -> toml_edit::Value {
+    let written = to_toml(key, value, is_multi_line);
+    written.parse().expect("this module writes TOML")
 }
 
-pub(super) fn to_toml(key: &str, value: &Value, several_lines: bool) -> String {
+pub(super) fn to_toml(key: &str, value: &Value, is_multi_line: bool) -> String {
     match value {
         Value::SeekTable(points) => seek_table(points),
         Value::Text(text) => match line(text) {
-            line if several_lines || text.contains('\n') || !fits(key, &line) => lines(text),
+            line if is_multi_line || text.contains('\n') || !fits(key, &line) => lines(text),
             line => line,
         },
         Value::Toml(written) => written.clone(),
@@ -42,15 +42,15 @@ fn line(text: &str) -> String {
     format!("\"{text}\"")
 }
 
-/// Formats a string over several lines, the first of them below the key.
+/// Formats a string over several lines that begin below the key.
 fn lines(text: &str) -> String {
-    // Three quotes would end the string; one or two do not, even before its end.
+    // Three quotes would end the string; one or two do not, even at its end.
     let text = escaped(text).replace("\"\"\"", "\"\"\\\"") + "\"\"\"";
     let filled_lines = text.split('\n').map(|line| filled(line.split(' '), ""));
     format!("\"\"\"\n{}", filled_lines.collect::<Vec<_>>().join("\n"))
 }
 
-/// Escapes all characters that a string cannot contain literally, except quotes and line ends.
+/// Escapes characters that a string cannot contain literally, except quotes and line breaks.
 fn escaped(text: &str) -> String {
     let mut escaped = String::new();
     for c in text.chars() {
@@ -66,7 +66,7 @@ fn escaped(text: &str) -> String {
     escaped
 }
 
-/// Joins words by spaces and breaks lines where the next word would not fit.
+/// Joins words by spaces, and breaks lines that the next word would not fit.
 fn filled(words: impl Iterator<Item = impl AsRef<str>>, indent: &str) -> String {
     let mut filled = String::from(indent);
     let mut column = indent.len();
@@ -86,16 +86,16 @@ fn filled(words: impl Iterator<Item = impl AsRef<str>>, indent: &str) -> String 
     filled
 }
 
-/// Formats `spec` as a file in the style of the catalogue. It parses as an equal one, with long
-/// lines of texts broken at spaces.
+/// Formats `spec` as a file in the style of the catalogue. It parses as an equal specification,
+/// except that long lines of text are broken at spaces.
 ///
 /// Keys are written in the order of the manual, without those that have their default value. The
 /// text that `remark` returns for the path of a key, such as `overheads.read_completion`, becomes a
-/// comment above it, and a key with a remark is always written. The remark of a key that is a table
-/// of its own, such as `mechanics.seek`, is above the header.
+/// comment above it, and a key with a remark is always written. The remark of a key that is a
+/// table, such as `mechanics.seek`, is above its header.
 ///
 /// # Panics
-/// If a number is not finite: no TOML value means that here.
+/// If a number is not finite: specifications cannot express it.
 pub fn specification(spec: &Spec, remark: &dyn Fn(&str) -> Option<String>) -> String {
     let defaults = Spec::default();
     let (mut text, keys) = (String::new(), Key::all());
@@ -127,12 +127,12 @@ pub fn specification(spec: &Spec, remark: &dyn Fn(&str) -> Option<String>) -> St
     text
 }
 
-/// Returns the path of the table that a key is in; empty at the top.
+/// Returns the path of the table that contains a key; empty at the top.
 fn path(key: &Key) -> &'static str {
     key.path.rsplit_once('.').map_or("", |(table, _)| table)
 }
 
-/// Returns the tables of `keys`, each once and before the tables inside it.
+/// Returns the tables of `keys`, each once and before the tables in it.
 fn tables(keys: &[&'static Key]) -> Vec<&'static str> {
     let mut tables = Vec::new();
     for table in keys.iter().map(|key| path(key)) {
@@ -166,7 +166,7 @@ fn comment(text: &str) -> String {
 fn toml(key: &Key, value: &spec::Value) -> String {
     match (key.kind, value) {
         (_, spec::Value::Text(text)) => to_toml(key.name(), &Value::Text(text.clone()), false),
-        // As a percentage where that parses as the same number.
+        // As a percentage if that parses as the same number.
         (KeyKind::Fraction, spec::Value::Number(part)) => {
             let percent = (part * 1e6).round() / 1e4;
             if percent / 100.0 == *part {
@@ -182,7 +182,7 @@ fn toml(key: &Key, value: &spec::Value) -> String {
 
 /// Formats a number without an exponent, so that it parses as the same number.
 fn number(number: f64) -> String {
-    assert!(number.is_finite(), "{number} cannot be written");
+    assert!(number.is_finite(), "{number} is not finite");
     number.to_string()
 }
 
@@ -271,16 +271,16 @@ fn zone(zone: &Zone) -> String {
     text + &list("slips", slips) + &list("defects", defects)
 }
 
-/// Formats a list whose items end with a comma; empty without items.
+/// Formats a list of items that end with commas; empty without items.
 fn list(name: &str, items: impl ExactSizeIterator<Item = String>) -> String {
     if items.len() == 0 {
         return String::new();
     }
     let line: Vec<String> = items.collect();
     let joined = line.join(" ");
-    let one = format!("{name} = [{}]\n", joined.trim_end_matches(','));
-    if one.len() <= 100 {
-        return one;
+    let single_line = format!("{name} = [{}]\n", joined.trim_end_matches(','));
+    if single_line.len() <= 100 {
+        return single_line;
     }
     format!("{name} = [\n{}\n]\n", filled(line.iter(), "    "))
 }

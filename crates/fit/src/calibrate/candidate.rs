@@ -9,13 +9,13 @@ use diskarm_core::spec::{Key, KeyKind, Mechanics, SeekCurve, Spec, Value, Variat
 use diskarm_core::units::{Cylinder, Span};
 use diskarm_drives::text::Edit;
 
-/// A specification, with its seek curves as corrections to the given ones.
+/// A specification whose seek curves are corrections to the given ones.
 #[derive(Clone)]
 pub struct Candidate {
     /// The specification without corrections to its seek curves.
     pub spec: Spec,
     pub layout: Arc<Layout>,
-    /// Seek times of reads, and of writes unless they have their own.
+    /// The seek times of reads, and of writes if `write_seek` is `None`.
     pub read_seek: Curve,
     pub write_seek: Option<Curve>,
 }
@@ -30,7 +30,7 @@ pub enum Coordinate {
     WriteSeek(usize),
 }
 
-/// Scale of the penalty on a seek time that falls from one knot to the next, in milliseconds.
+/// The scale of the penalty for a seek time that falls from one knot to the next, in milliseconds.
 const FALL_MS: f64 = 0.05;
 
 /// The overheads before the media access of a read and of a write.
@@ -43,9 +43,9 @@ const WRITE_MISS: [&str; 2] = [
     "overheads.write_miss_after_write",
 ];
 
-/// Keys that a trace shows as sums, so that neither can move alone, each with its factor. Where a
-/// bus rate moves, the overhead next to it compensates for a request of eight sectors.
-const TOGETHER: &[&[(&str, f64)]] = &[
+/// Keys that a trace shows only in sums, so that none can move alone, each with its factor. If a
+/// bus rate moves, the related overhead compensates for it in a request of eight sectors.
+const KEY_GROUPS: &[&[(&str, f64)]] = &[
     &[
         ("overheads.read_hit_after_read", 1.0),
         ("overheads.read_hit_after_write", 1.0),
@@ -94,10 +94,10 @@ const TOGETHER: &[&[(&str, f64)]] = &[
 /// Coordinates that move together, each by its factor times the distance.
 pub type Direction = Vec<(Coordinate, f64)>;
 
-/// Standard deviation of the seek time at a knot, in milliseconds.
+/// The prior standard deviation of the seek time at a knot, in milliseconds.
 const SEEK_PRIOR_MS: f64 = 1.0;
 
-/// Standard deviation of its difference from one knot to the next.
+/// The prior standard deviation of the difference between neighbouring knots, in milliseconds.
 const SEEK_STEP_MS: f64 = 0.2;
 
 impl Candidate {
@@ -113,7 +113,7 @@ impl Candidate {
     }
 
     /// Returns the starting points of a search: this candidate, and one whose writes wait for all
-    /// their data before they go to the media. Small steps do not lead from one to the other.
+    /// their data before they access the media. Small steps do not lead from one to the other.
     pub fn starts(&self) -> Vec<Self> {
         let mut waiting = self.clone();
         let start = &mut waiting.spec.overheads.write_start;
@@ -142,7 +142,7 @@ impl Candidate {
         {
             mechanics.write_seek = Some(write.corrected());
         }
-        // Settle and unevenness must not make the time of a movement negative.
+        // Settling and the difference between directions must not make a seek time negative.
         let reads = self.read_seek.shortest();
         let writes = self.write_seek.as_ref().map_or(reads, Curve::shortest);
         let switch = match mechanics.head_switch {
@@ -166,12 +166,12 @@ impl Candidate {
     }
 
     /// Returns the directions to search: each coordinate, and groups of coordinates. If inward
-    /// seeks are slower at all distances except one cylinder, the move to the next track, the
-    /// shortest seeks compensate for it. All seeks of one direction also move together.
+    /// seeks slow down at all distances except one cylinder, the move to the next track, the
+    /// shortest seeks compensate for it. All seeks of reads or of writes also move together.
     pub fn directions(&self) -> Vec<Direction> {
         let all = self.coordinates();
         let mut directions: Vec<Direction> = all.iter().map(|&at| vec![(at, 1.0)]).collect();
-        for group in TOGETHER {
+        for group in KEY_GROUPS {
             let step = |&(key, times): &(&str, f64)| Some((parameter(key)?, times));
             directions.extend(group.iter().map(step).collect::<Option<Direction>>());
         }
@@ -187,7 +187,7 @@ impl Candidate {
             knots.map(|at| (at, 1.0)).collect()
         };
         let seeks = [knots(Coordinate::ReadSeek), knots(Coordinate::WriteSeek)];
-        // A range of distances, whose knots cannot move one by one.
+        // Ranges of distances, whose knots cannot move one by one.
         for three in seeks.iter().flat_map(|knots| knots.windows(3)) {
             directions.push(three.to_vec());
         }
@@ -195,7 +195,7 @@ impl Candidate {
             if seeks.is_empty() {
                 continue;
             }
-            // Overheads that are in the seek curve.
+            // Overheads that are contained in the seek curve.
             let mut moved: Direction = seeks.iter().map(|&(at, _)| (at, -1.0)).collect();
             let keys = overheads.iter();
             moved.extend(keys.filter_map(|key| Some((parameter(key)?, 1.0))));
@@ -204,10 +204,10 @@ impl Candidate {
         directions
     }
 
-    /// Returns the candidate moved by `ms` along a direction.
-    pub fn moved(&self, along: &Direction, ms: f64) -> Self {
+    /// Returns the candidate moved by `ms` in a direction.
+    pub fn moved(&self, direction: &Direction, ms: f64) -> Self {
         let mut moved = self.clone();
-        for &(at, times) in along {
+        for &(at, times) in direction {
             moved.set(at, self.get(at) + times * ms);
         }
         moved
@@ -254,8 +254,8 @@ impl Candidate {
         }
     }
 
-    /// Logarithm of the prior density, up to a constant: values are near the `given` ones, and
-    /// corrections to seek times change little from knot to knot.
+    /// Returns the logarithm of the prior density, up to a constant: values are near the `given`
+    /// ones, and corrections to seek times change little from knot to knot.
     pub fn ln_prior(&self, given: &Spec) -> f64 {
         let mut sum = 0.0;
         for parameter in PARAMETERS.iter() {
@@ -268,13 +268,13 @@ impl Candidate {
             let added = &curve.added_ms;
             let squares = added.iter().map(|ms| (ms / SEEK_PRIOR_MS).powi(2));
             sum += squares.sum::<f64>();
-            let steps = added.windows(2).map(|two| (two[1] - two[0]) / SEEK_STEP_MS);
-            // Robust: a step that the data clearly show costs only its logarithm.
+            let steps = added.windows(2).map(|w| (w[1] - w[0]) / SEEK_STEP_MS);
+            // Robust: a large step that the data clearly show costs only its logarithm.
             sum += steps.map(|step| 2.0 * (step * step).ln_1p()).sum::<f64>();
         }
         // A longer seek takes no less time, unless the trace clearly shows it: the RZ26 takes long
-        // to settle before writes after seeks of 160 to 700 cylinders, the Cheetah 4LP before any
-        // request after seeks of 50 to 400, and after no others.
+        // to settle before writes after seeks of 160 to 700 cylinders only, and the Cheetah 4LP
+        // before any request after seeks of 50 to 400 only.
         for curve in curves() {
             let squares = curve.falls_ms().map(|ms| (ms / FALL_MS).powi(2));
             sum += squares.map(|square| 2.0 * square.ln_1p()).sum::<f64>();
@@ -283,20 +283,20 @@ impl Candidate {
     }
 }
 
-/// A given seek curve and its corrections: piecewise linear between knots.
+/// A given seek curve, with corrections that are linear between knots.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Curve {
     /// The given curve, by distance.
     given: Vec<Span>,
-    /// Distances of the knots, ascending.
+    /// The distances of the knots, in ascending order.
     pub knots: Vec<u32>,
     pub added_ms: Vec<f64>,
 }
 
-const KNOTS_AN_OCTAVE: f64 = 2.0;
+const KNOTS_PER_OCTAVE: f64 = 2.0;
 
 impl Curve {
-    /// The curve of `mechanics` for `op`, without corrections.
+    /// Returns the curve of `mechanics` for `op`, without corrections.
     pub fn new(mechanics: &Mechanics, op: Op, cylinders: u32) -> Self {
         let arm = Mechanics {
             head_switch: Span::ZERO,
@@ -307,7 +307,7 @@ impl Curve {
         let times = SeekTimes::new(&arm, cylinders);
         let given = (0..cylinders).map(|d| times.total(op, (Cylinder(0), Cylinder(d)), false));
         let last = cylinders - 1;
-        let octaves = (0..).map(|k| (f64::from(k) / KNOTS_AN_OCTAVE).exp2().round() as u32);
+        let octaves = (0..).map(|k| (f64::from(k) / KNOTS_PER_OCTAVE).exp2().round() as u32);
         let mut knots: Vec<u32> = octaves.take_while(|&d| d < last).collect();
         knots.push(last);
         knots.dedup();
@@ -340,8 +340,8 @@ impl Curve {
         times.min().unwrap_or(Span::ZERO)
     }
 
-    /// Returns the falls of the corrected curve from each knot to the next, in milliseconds, beyond
-    /// those of the given curve.
+    /// Returns how much more the corrected curve falls from each knot to the next than the given
+    /// curve, in milliseconds.
     pub fn falls_ms(&self) -> impl Iterator<Item = f64> {
         self.knots.windows(2).map(|knots| {
             let fall = |time: &dyn Fn(u32) -> Span| time(knots[0]).as_ms() - time(knots[1]).as_ms();
@@ -350,7 +350,7 @@ impl Curve {
         })
     }
 
-    /// Returns the corrected curve: every distance up to twenty, then ever fewer.
+    /// Returns the corrected curve, with every distance up to twenty cylinders, then ever fewer.
     pub fn corrected(&self) -> SeekCurve {
         let last = self.given.len() as u32 - 1;
         let mut points = Vec::new();
@@ -364,19 +364,19 @@ impl Curve {
     }
 }
 
-/// Standard deviation of a bus rate from the given one, as a share of it.
+/// The prior standard deviation of a bus rate, as a fraction of the given rate.
 const BUS_PRIOR: f64 = 0.1;
 
 /// A key whose value is a time.
 pub struct Parameter {
     pub key: &'static Key,
-    /// Standard deviation of its value, in milliseconds.
+    /// The prior standard deviation of its value, in milliseconds.
     prior_ms: f64,
 }
 
 impl Parameter {
-    /// Standard deviation of its value from `given_ms`, in milliseconds. A bus has a standard rate,
-    /// which data sheets give: what a trace seems to say against it has another cause.
+    /// Returns the prior standard deviation of its value from `given_ms`, in milliseconds. A bus
+    /// has a standard rate, which data sheets give: deviations in a trace have another cause.
     pub fn prior_ms(&self, given_ms: f64) -> f64 {
         if self.is_rate() && given_ms > 0.0 {
             BUS_PRIOR * given_ms
@@ -385,12 +385,12 @@ impl Parameter {
         }
     }
 
-    /// Returns true for the time of a sector on the bus.
+    /// Returns true if the key is the time of a sector on the bus.
     pub fn is_rate(&self) -> bool {
         matches!(self.key.path, "bus.read_sector" | "bus.write_sector")
     }
 
-    /// Its value in milliseconds; `None` if the specification does not have it.
+    /// Returns its value in milliseconds; `None` if the specification does not have it.
     fn get(&self, spec: &Spec) -> Option<f64> {
         match self.key.get(spec) {
             Some(Value::Time(time)) => Some(time.as_ms()),
@@ -424,7 +424,7 @@ pub static PARAMETERS: LazyLock<Vec<Parameter>> = LazyLock::new(|| {
     VARIED.iter().filter_map(number).collect()
 });
 
-/// The changes that turn the text of `given` into one of `fitted`.
+/// Returns the edits that turn the text of `given` into a specification of `fitted`.
 pub fn edits(given: &Spec, fitted: &Spec) -> Vec<Edit> {
     let starts = given.overheads.write_start != fitted.overheads.write_start;
     let changed = VARIED.iter().filter_map(|key| {
@@ -456,17 +456,17 @@ mod tests {
     use super::*;
     use diskarm_core::spec;
 
-    /// A misspelt key would leave its group out without a word.
+    /// A group with a misspelt key would be ignored silently.
     #[test]
-    fn groups_name_keys_that_are_fitted() {
-        let groups = TOGETHER.iter().copied().flatten().map(|&(key, _)| key);
+    fn all_keys_of_groups_are_fitted() {
+        let groups = KEY_GROUPS.iter().copied().flatten().map(|&(key, _)| key);
         for key in groups.chain(READ_MISS).chain(WRITE_MISS) {
             assert!(parameter(key).is_some(), "{key}");
         }
     }
 
     #[test]
-    fn searches_also_begin_with_writes_that_wait_for_all_their_data() {
+    fn searches_also_start_with_writes_that_wait_for_all_their_data() {
         let text = diskarm_drives::find("hp-c2247").expect("a drive").text;
         let spec = spec::parse(text, "hp-c2247").expect("a specification");
         let layout = Arc::new(Layout::new(&spec.geometry).expect("a layout"));
@@ -476,6 +476,6 @@ mod tests {
         assert_eq!(starts[0].spec, spec);
         let start = starts[1].spec.overheads.write_start;
         assert_eq!([start.small, start.large], [spec.buffer.segment; 2]);
-        assert_eq!(starts[1].starts().len(), 1, "it waits already");
+        assert_eq!(starts[1].starts().len(), 1, "its writes already wait");
     }
 }

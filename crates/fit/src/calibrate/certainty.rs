@@ -14,7 +14,7 @@ pub enum Quantity {
 
 /// A number that a trace determines.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Fitted {
+pub struct FittedNumber {
     pub quantity: Quantity,
     /// The given value, in milliseconds; zero for a correction to a seek time.
     pub given_ms: f64,
@@ -22,10 +22,10 @@ pub struct Fitted {
     /// Its standard deviation with all other fitted numbers free, from the curvature of likelihood
     /// and prior, in milliseconds.
     pub sd_ms: f64,
-    /// Its standard deviation with all other numbers held: at most [`Self::sd_ms`].
+    /// Its standard deviation with all other numbers fixed: at most [`Self::sd_ms`].
     pub others_held_sd_ms: f64,
-    /// True for a bus rate so far from the given one that the trace must show something else: a bus
-    /// has a standard rate, which data sheets give.
+    /// True for a bus rate so far from the given one that something else must explain it: a bus has
+    /// a standard rate, which data sheets give.
     pub is_doubtful: bool,
 }
 
@@ -35,16 +35,16 @@ const DOUBTFUL: f64 = 3.0;
 /// A number counts as determined if the trace at least halves its uncertainty.
 const DETERMINED: f64 = 0.5;
 
-/// A number stays as fitted if the given one lowers the trace's log-likelihood by more than this.
+/// A number keeps its fitted value if the given one lowers the log-likelihood by more than this.
 const WORTH_KEEPING: f64 = 2.0;
 
 /// The smallest deviation reported: the likelihood has steps where a sector is just caught.
 const MIN_MS: f64 = 0.001;
 
 pub struct Certainty {
-    pub fitted: Vec<Fitted>,
+    pub fitted: Vec<FittedNumber>,
     pub covariance: Covariance,
-    pub left: Vec<Quantity>,
+    pub undetermined: Vec<Quantity>,
 }
 
 impl Certainty {
@@ -54,17 +54,17 @@ impl Certainty {
         Self {
             fitted: Vec::new(),
             covariance: Covariance::default(),
-            left: all.map(|at| quantity(given, at)).collect(),
+            undetermined: all.map(|at| quantity(given, at)).collect(),
         }
     }
 }
 
 /// Separates the numbers that the trace determines from the others. Undetermined keys return to
-/// their given values; undetermined seek times stay where their neighbours and the prior put them.
-pub fn weigh(search: &mut Search<'_>) -> Certainty {
-    let (mut determined, mut left) = (Vec::new(), Vec::new());
+/// their given values; undetermined seek times follow from their neighbours and the prior.
+pub fn assess(search: &mut Search<'_>) -> Certainty {
+    let (mut determined, mut undetermined) = (Vec::new(), Vec::new());
     let given = Candidate::new(search.objective.given, search.candidate.layout.clone());
-    let mut settled = search.candidate.clone();
+    let mut candidate = search.candidate.clone();
     for at in search.candidate.coordinates() {
         let certainty = deviation(search, at);
         if let Some(sd_ms) = certainty
@@ -73,26 +73,26 @@ pub fn weigh(search: &mut Search<'_>) -> Certainty {
             determined.push((at, sd_ms));
             continue;
         }
-        let mut without = settled.clone();
-        without.set(at, given.get(at));
-        let gain = search.objective.of(&settled) - search.objective.of(&without);
+        let mut reset = candidate.clone();
+        reset.set(at, given.get(at));
+        let gain = search.objective.of(&candidate) - search.objective.of(&reset);
         match at {
             // Poorly determined, but the given value would make the trace too unlikely.
             Coordinate::Parameter(_) if gain > WORTH_KEEPING => {
                 determined.push((at, certainty.unwrap_or(Candidate::prior_ms(at))));
                 continue;
             }
-            Coordinate::Parameter(_) => settled = without,
+            Coordinate::Parameter(_) => candidate = reset,
             Coordinate::ReadSeek(_) | Coordinate::WriteSeek(_) => {}
         }
-        left.push(quantity(&search.candidate, at));
+        undetermined.push(quantity(&search.candidate, at));
     }
-    search.score = search.objective.of(&settled);
-    search.candidate = settled;
+    search.score = search.objective.of(&candidate);
+    search.candidate = candidate;
     let covariance = covariance(search, &determined);
     let fitted = determined.into_iter().enumerate().map(|(i, (at, _))| {
         let (given_ms, fitted_ms) = (given.get(at), search.candidate.get(at));
-        Fitted {
+        FittedNumber {
             quantity: quantity(&search.candidate, at),
             given_ms,
             fitted_ms,
@@ -104,7 +104,7 @@ pub fn weigh(search: &mut Search<'_>) -> Certainty {
     Certainty {
         fitted: fitted.collect(),
         covariance,
-        left,
+        undetermined,
     }
 }
 
@@ -113,8 +113,8 @@ fn is_doubtful(at: Coordinate, given_ms: f64, fitted_ms: f64) -> bool {
         return false;
     };
     let parameter = &PARAMETERS[i];
-    let off = (fitted_ms - given_ms).abs() / parameter.prior_ms(given_ms);
-    parameter.is_rate() && given_ms > 0.0 && off > DOUBTFUL
+    let deviations = (fitted_ms - given_ms).abs() / parameter.prior_ms(given_ms);
+    parameter.is_rate() && given_ms > 0.0 && deviations > DOUBTFUL
 }
 
 fn quantity(candidate: &Candidate, at: Coordinate) -> Quantity {
@@ -131,17 +131,17 @@ fn quantity(candidate: &Candidate, at: Coordinate) -> Quantity {
 /// Returns the standard deviation of a coordinate, from the curvature of the likelihood alone,
 /// without the prior. `None` if there is no curvature.
 fn deviation(search: &Search<'_>, at: Coordinate) -> Option<f64> {
-    let along = vec![(at, 1.0)];
+    let direction = vec![(at, 1.0)];
     let score = |ms: f64| {
-        let moved = search.candidate.moved(&along, ms);
+        let moved = search.candidate.moved(&direction, ms);
         search.objective.ln_likelihood(&moved)
     };
-    let here = score(0.0);
+    let center = score(0.0);
     let mut step = Candidate::prior_ms(at) / 8.0;
     // The step must match the deviation: over a much longer or shorter one, the likelihood curves
     // differently.
     for _ in 0..3 {
-        let fall = 2.0 * here - score(step) - score(-step);
+        let fall = 2.0 * center - score(step) - score(-step);
         if fall <= 0.0 {
             return None;
         }
@@ -150,18 +150,18 @@ fn deviation(search: &Search<'_>, at: Coordinate) -> Option<f64> {
     Some(step)
 }
 
-/// The covariance of fitted numbers, from trace and prior.
+/// The covariance of fitted numbers, from the trace and the prior.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Covariance {
-    /// The covariances of the numbers, in their order, in squared milliseconds.
+    /// The covariances of the numbers, in the order of the numbers, in squared milliseconds.
     pub ms2: Vec<Vec<f64>>,
-    /// The standard deviation of each number with all others held, in ms: at most [`Self::sd_ms`].
+    /// The standard deviation of each number with all others fixed, in ms: at most [`Self::sd_ms`].
     pub others_held_sd_ms: Vec<f64>,
 }
 
-/// Two numbers whose sum or difference a trace determines better than either.
+/// Two numbers whose sum or difference is more certain than either.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Pair {
+pub struct CorrelatedPair {
     /// The indices of the two, the lower first.
     pub of: [usize; 2],
     /// Their correlation, from -1 to 1.
@@ -171,20 +171,20 @@ pub struct Pair {
     pub sd_ms: f64,
 }
 
-/// Only numbers that are correlated at least this much are listed as pairs: the sum or the
-/// difference of two of equal deviation then has less than half the deviation of either. If one
-/// deviation is much larger than the other, no correlation makes the sum better known than both.
-const TOGETHER: f64 = 0.9;
+/// The minimum correlation of pairs that are listed: the sum or the difference of two numbers of
+/// equal deviation then has less than half the deviation of either. If one deviation is much larger
+/// than the other, no correlation makes the sum more certain than both.
+const MIN_CORRELATION: f64 = 0.9;
 
 impl Covariance {
-    /// The standard deviation of number `i` with all others free.
+    /// Returns the standard deviation of number `i` with all others free.
     pub fn sd_ms(&self, i: usize) -> f64 {
         self.ms2[i][i].sqrt()
     }
 
-    /// Returns the pairs that are known better together than apart, the most correlated first:
-    /// strongly correlated numbers whose sum or difference has a smaller deviation than either.
-    pub fn pairs(&self) -> Vec<Pair> {
+    /// Returns the pairs of strongly correlated numbers whose sum or difference has a smaller
+    /// deviation than either, the most correlated first.
+    pub fn pairs(&self) -> Vec<CorrelatedPair> {
         let numbers = self.ms2.len();
         let all = (0..numbers).flat_map(|i| (i + 1..numbers).map(move |j| [i, j]));
         let correlated = all.filter_map(|of @ [i, j]| {
@@ -192,35 +192,35 @@ impl Covariance {
             let correlation = both / (self.sd_ms(i) * self.sd_ms(j));
             let variance = self.ms2[i][i] + self.ms2[j][j] - 2.0 * both.abs();
             let is_better = variance < self.ms2[i][i].min(self.ms2[j][j]);
-            (is_better && correlation.abs() >= TOGETHER).then_some(Pair {
+            (is_better && correlation.abs() >= MIN_CORRELATION).then_some(CorrelatedPair {
                 of,
                 correlation,
                 sd_ms: variance.max(0.0).sqrt(),
             })
         });
-        let mut pairs: Vec<Pair> = correlated.collect();
+        let mut pairs: Vec<CorrelatedPair> = correlated.collect();
         pairs.sort_by(|a, b| b.correlation.abs().total_cmp(&a.correlation.abs()));
         pairs
     }
 }
 
 /// Returns the covariance of the numbers `at` around a search's candidate. Each comes with its
-/// deviation while all others are held, from the curvature of the likelihood alone; correlations
-/// follow from products of the slopes of each row's density, and the rest from the prior.
+/// deviation if all others are fixed, from the curvature of the likelihood alone; correlations
+/// follow from products of the slopes of each row's density. The prior is added.
 fn covariance(search: &Search<'_>, at: &[(Coordinate, f64)]) -> Covariance {
     let slopes: Vec<Vec<f64>> = at.iter().map(|&step| slope(search, step)).collect();
     let (at, sds): (Vec<Coordinate>, Vec<f64>) = at.iter().copied().unzip();
     let prior = |at: Coordinate| Candidate::prior_from_ms(at, search.objective.given);
     let priors: Vec<f64> = at.into_iter().map(prior).collect();
-    combined(&slopes, &sds, &priors)
+    combine(&slopes, &sds, &priors)
 }
 
-/// Returns the covariance of numbers with these slopes of each part of the likelihood, these
-/// deviations by the trace alone with all others held, and these deviations of their priors.
-fn combined(slopes: &[Vec<f64>], sds_ms: &[f64], priors_ms: &[f64]) -> Covariance {
+/// Returns the covariance of numbers with the given slopes of each part of the likelihood,
+/// deviations according to the trace alone with all others fixed, and deviations of their priors.
+fn combine(slopes: &[Vec<f64>], sds_ms: &[f64], priors_ms: &[f64]) -> Covariance {
     let product = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
     let lengths: Vec<f64> = slopes.iter().map(|s| product(s, s).sqrt()).collect();
-    // In units of the deviations.
+    // Entries are in units of the deviations.
     let entry = |i: usize, j: usize| {
         if i == j {
             return 1.0 + (sds_ms[i] / priors_ms[i]).powi(2);
@@ -234,8 +234,8 @@ fn combined(slopes: &[Vec<f64>], sds_ms: &[f64], priors_ms: &[f64]) -> Covarianc
     };
     let n = sds_ms.len();
     let information = matrix(n, entry);
-    let held = (0..n).map(|i| sds_ms[i] / information[i][i].sqrt());
-    let others_held_sd_ms = held.collect();
+    let fixed = (0..n).map(|i| sds_ms[i] / information[i][i].sqrt());
+    let others_held_sd_ms = fixed.collect();
     let inverse = inverse(information);
     Covariance {
         ms2: matrix(n, |i, j| inverse[i][j] * sds_ms[j] * sds_ms[i]),
@@ -283,14 +283,14 @@ mod tests {
     use super::*;
     use crate::calibrate::candidate::parameter;
 
-    /// The standard rate has a deviation of a tenth.
+    /// The prior deviation of a bus rate is a tenth.
     #[test]
-    fn only_a_bus_rate_far_from_a_given_one_is_doubtful() {
+    fn only_bus_rates_far_from_the_given_ones_are_doubtful() {
         let key = |path| parameter(path).expect("a fitted key");
         let rate = key("bus.write_sector");
         assert!(is_doubtful(rate, 0.2, 0.13) && is_doubtful(rate, 0.2, 0.27));
         assert!(!is_doubtful(rate, 0.2, 0.15) && !is_doubtful(rate, 0.2, 0.25));
-        assert!(!is_doubtful(rate, 0.0, 5.0), "none is given");
+        assert!(!is_doubtful(rate, 0.0, 5.0), "no rate is given");
         assert!(!is_doubtful(key("overheads.read_completion"), 0.2, 9.0));
         assert!(!is_doubtful(Coordinate::ReadSeek(0), 0.2, 9.0));
     }
@@ -300,21 +300,21 @@ mod tests {
         assert!((a - b).abs() < 1e-9, "{a} {b}");
     }
 
-    fn known(ms2: Vec<Vec<f64>>) -> Covariance {
+    fn covariance_of(ms2: Vec<Vec<f64>>) -> Covariance {
         Covariance {
             ms2,
             ..Covariance::default()
         }
     }
 
-    /// Worked by hand: of two numbers whose sum is known to 0.1 and whose difference to 2, each has
-    /// the variance (0.01 + 4) / 4, and their covariance is (0.01 - 4) / 4.
+    /// Calculated by hand: if the sum of two numbers has a deviation of 0.1 and their difference
+    /// one of 2, each has the variance (0.01 + 4) / 4, and their covariance is (0.01 - 4) / 4.
     #[test]
-    fn a_sum_may_be_certain_while_its_parts_are_not() {
+    fn a_sum_may_be_more_certain_than_its_parts() {
         let [sum, difference] = [100.0, 0.25];
         let both = sum - difference;
         let information = vec![vec![sum + difference, both], vec![both, sum + difference]];
-        let covariance = known(inverse(information));
+        let covariance = covariance_of(inverse(information));
         near(covariance.ms2[0][0], 4.01 / 4.0);
         near(covariance.ms2[0][1], -3.99 / 4.0);
         let pairs = covariance.pairs();
@@ -324,38 +324,38 @@ mod tests {
         near(pairs[0].sd_ms, 0.1);
     }
 
-    /// Worked by hand: deviations of 0.1 and 1 with a correlation of 0.95 leave a difference of
-    /// variance 0.01 + 1 - 0.19 = 0.82, a deviation of 0.91; 0.6 and 1 leave 0.36 + 1 - 1.14 =
-    /// 0.22, one of 0.47.
+    /// Calculated by hand: with deviations of 0.1 and 1 and a correlation of 0.95, the difference
+    /// has the variance 0.01 + 1 - 0.19 = 0.82, a deviation of 0.91; with 0.6 and 1 it has 0.36 + 1
+    /// - 1.14 = 0.22, a deviation of 0.47.
     #[test]
-    fn a_pair_is_known_better_than_both_of_its_parts() {
-        let of = |sd: f64| known(vec![vec![sd * sd, 0.95 * sd], vec![0.95 * sd, 1.0]]);
-        assert_eq!(of(0.1).pairs(), []);
-        let pairs = of(0.6).pairs();
+    fn a_pair_must_be_more_certain_than_both_of_its_parts() {
+        let pair = |sd: f64| covariance_of(vec![vec![sd * sd, 0.95 * sd], vec![0.95 * sd, 1.0]]);
+        assert_eq!(pair(0.1).pairs(), []);
+        let pairs = pair(0.6).pairs();
         near(pairs[0].sd_ms, 0.22f64.sqrt());
         assert_eq!(pairs.len(), 1);
     }
 
-    /// Worked by hand: one number alone, known to 0.3 by the trace and to 0.4 before it, has the
-    /// information 1 / 0.09 + 1 / 0.16 = 1 / 0.0576, and nothing else to be held or free.
+    /// Calculated by hand: a single number with a deviation of 0.3 according to the trace and a
+    /// prior of 0.4 has the information 1 / 0.09 + 1 / 0.16 = 1 / 0.0576. No others are fixed.
     #[test]
-    fn trace_and_prior_count_for_both_deviations() {
-        let one = combined(&[vec![1.0, 2.0]], &[0.3], &[0.4]);
+    fn both_deviations_include_trace_and_prior() {
+        let one = combine(&[vec![1.0, 2.0]], &[0.3], &[0.4]);
         near(one.others_held_sd_ms[0], 0.24);
         near(one.sd_ms(0), 0.24);
     }
 
     proptest::proptest! {
-        /// Holding other numbers adds information.
+        /// Fixing other numbers adds information.
         #[test]
-        fn with_others_held_no_number_is_less_certain(
+        fn fixing_other_numbers_makes_none_less_certain(
             slopes in proptest::collection::vec(proptest::array::uniform6(-1.0..1.0f64), 1..8),
             sds in proptest::array::uniform8(0.001..2.0f64),
             priors in proptest::array::uniform8(0.01..2.0f64),
         ) {
             let slopes: Vec<Vec<f64>> = slopes.into_iter().map(Vec::from).collect();
             let n = slopes.len();
-            let covariance = combined(&slopes, &sds[..n], &priors[..n]);
+            let covariance = combine(&slopes, &sds[..n], &priors[..n]);
             for i in 0..n {
                 let (held, free) = (covariance.others_held_sd_ms[i], covariance.sd_ms(i));
                 proptest::prop_assert!(held <= free * (1.0 + 1e-9), "{held} {free}");

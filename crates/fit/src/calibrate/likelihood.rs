@@ -3,17 +3,17 @@
 //! Each request is predicted from the previous rows; its response then has a density:
 //!
 //! * Errors of buffered requests are Laplace-distributed: sharp, with heavy tails.
-//! * Errors of media accesses are too if the platter's angle is known, around the predicted instant
+//! * So are errors of media accesses if the platter's angle is known, around the predicted instant
 //!   and one revolution before and after it. The weights of these three follow from the predicted
 //!   rotational wait: an arm with scatter [`Noise::arm_ms`] that arrives just before its sector
 //!   misses it almost half the time.
-//! * A read that the buffer should serve fails with probability [`Noise::failures`]: the media
-//!   serve it then, at any angle.
-//! * If the angle is unknown, the wait is uniform over a revolution, with edges as soft as the arm
-//!   scatters. All information about overheads and seeks is in these edges.
+//! * A read that the buffer should serve fails with probability [`Noise::failures`]: then the media
+//!   serve it, at any angle.
+//! * If the angle is unknown, the wait is uniform over a revolution, with edges blurred by the
+//!   scatter of the arm. All information about overheads and seeks is in these edges.
 //!
-//! A few requests in a hundred follow no model. They have a flat density, so that none of them
-//! outweighs the rest. The random behaviours that the scatter shows become keys of the
+//! A few percent of the requests follow no model. They have a flat density, so that none of them
+//! outweighs the others. Random behaviours that explain the scatter become keys of the
 //! specification.
 
 use std::sync::Arc;
@@ -24,20 +24,20 @@ use diskarm_core::predict::{Continuity, Observation, Predictor};
 use diskarm_core::spec::{ReadAhead, SeekCurve, Spec};
 use diskarm_core::units::{Lbn, Span};
 
-use crate::validate::{Measured, Relation};
+use crate::validate::{MeasuredRequest, Relation};
 
 #[derive(Clone)]
 pub struct Trace {
-    rows: Vec<Measured>,
+    rows: Vec<MeasuredRequest>,
     /// The kind of each row, less than [`KINDS`], and its relation to the previous one.
     pub classes: Vec<(usize, Relation)>,
 }
 
-/// The number of kinds of rows: two directions, and for the seek distance no cylinder, one, two and
+/// The number of kinds of rows: two directions, and seek distances of no cylinder, one, two and
 /// three, and so on by factors of two.
 pub const KINDS: usize = 2 * 33;
 
-/// The shortest and the longest distance of a kind of row; `None` if it has no movement.
+/// Returns the shortest and the longest distance of a kind of row; `None` without movement.
 fn distances(kind: usize) -> Option<(u32, u32)> {
     let octave = (kind / 2).checked_sub(1)?;
     let first = 1u32.checked_shl(octave as u32)?;
@@ -45,8 +45,8 @@ fn distances(kind: usize) -> Option<(u32, u32)> {
 }
 
 impl Trace {
-    /// `rows`, on a drive whose blocks are arranged as in `layout`.
-    pub fn new(rows: Vec<Measured>, layout: &Layout) -> Self {
+    /// Classifies `rows` on a drive whose blocks are arranged as in `layout`.
+    pub fn new(rows: Vec<MeasuredRequest>, layout: &Layout) -> Self {
         let mut arm = 0;
         let kinds = rows.iter().map(|row| {
             let request = &row.step.request;
@@ -73,16 +73,16 @@ impl Trace {
     }
 }
 
-/// Logarithm of the likelihood ratio from which a behaviour is adopted.
+/// The minimum logarithm of the likelihood ratio for adopting a behaviour.
 pub const EVIDENCE: f64 = 10.0;
 
-/// Share of outliers among requests.
+/// The share of outliers among requests.
 const STRAY: f64 = 0.02;
 
-/// Probability that a request loses or gains a revolution for another reason than its own wait.
+/// The probability that a request loses or gains a revolution regardless of its own wait.
 const SLIP: f64 = 0.02;
 
-/// One row of a trace, as a candidate predicted it.
+/// One row of a trace, with a candidate's prediction.
 #[derive(Clone, Copy, Debug)]
 pub struct Row {
     pub predicted: Completion,
@@ -90,19 +90,18 @@ pub struct Row {
     pub explained: Completion,
     pub response: Span,
     /// True if the platter's angle was known.
-    pub locked: bool,
-    /// Its kind, by direction and distance.
+    pub is_locked: bool,
     pub kind: usize,
     pub relation: Relation,
 }
 
 impl Row {
-    /// Measured minus predicted response.
+    /// Returns the measured minus the predicted response.
     pub fn error_ms(&self) -> f64 {
         (self.response - self.predicted.response()).as_ms()
     }
 
-    /// Like [`Self::error_ms`], but with half a revolution in place of the predicted wait, which is
+    /// Like [`Self::error_ms`], but with half a revolution instead of the predicted wait, which is
     /// random if the angle is unknown.
     pub fn error_at_any_angle_ms(&self, period_ms: f64) -> f64 {
         match self.predicted.outcome {
@@ -114,37 +113,37 @@ impl Row {
     }
 
     /// Returns true for a sequential read that misses the buffer.
-    fn missed_in_sequence(&self) -> bool {
+    fn is_sequential_miss(&self) -> bool {
         let is_read = self.predicted.request.op.is_read();
         let continues = self.relation == Relation::Sequential;
         is_read && continues && self.predicted.outcome == Outcome::Miss
     }
 
-    /// Returns true if the media served it although the buffer should have.
-    fn failed(&self) -> bool {
-        let buffered = matches!(self.predicted.outcome, Outcome::Hit | Outcome::PartialHit);
-        buffered && self.explained.outcome == Outcome::Miss
+    /// Returns true if the media served the request although the buffer should have.
+    fn has_failed(&self) -> bool {
+        let is_buffered = matches!(self.predicted.outcome, Outcome::Hit | Outcome::PartialHit);
+        is_buffered && self.explained.outcome == Outcome::Miss
     }
 }
 
-/// The deviations of the arm's arrival that are tried, in milliseconds.
+/// The standard deviations of the arm's arrival that are tried, in milliseconds.
 const ARMS_MS: [f64; 14] = [
     0.03, 0.05, 0.07, 0.1, 0.15, 0.2, 0.3, 0.4, 0.6, 0.9, 1.3, 1.8, 2.4, 3.0,
 ];
 
-/// Standard deviation of the logarithm of one kind's deviation from that of all.
+/// The prior standard deviation of the logarithm of one kind's deviation relative to all rows.
 const ARM_PRIOR: f64 = 0.5;
 
-/// Scatter of measurements around a correct prediction, in milliseconds.
+/// The scatter of measurements around a correct prediction, in milliseconds.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Noise {
-    /// Mean absolute error of responses from the buffer.
+    /// The mean absolute error of responses from the buffer.
     pub buffer_ms: f64,
-    /// Mean absolute error of completions of media accesses around their predicted angle.
+    /// The mean absolute error of completions of media accesses relative to their predicted angle.
     pub media_ms: f64,
-    /// Standard deviation of the arm's arrival, by kind of row.
+    /// The standard deviation of the arm's arrival, by kind of row.
     pub arm_ms: [f64; KINDS],
-    /// Share of the reads that the buffer should serve and the media do.
+    /// The share of reads that the media serve although the buffer should.
     pub failures: f64,
 }
 
@@ -156,13 +155,13 @@ impl Noise {
         failures: 0.005,
     };
 
-    /// Logarithm of the density (per millisecond) of a row's response, on a platter of `period_ms`.
+    /// Returns the log density (per millisecond) of a row's response; a revolution is `period_ms`.
     pub fn ln_density(&self, row: &Row, period_ms: f64) -> f64 {
         let explained = self.density(row, period_ms);
         ((1.0 - STRAY) * explained + stray_density(period_ms)).ln()
     }
 
-    /// The sum of [`Self::ln_density`] over `rows`.
+    /// Returns the sum of [`Self::ln_density`] over `rows`.
     pub fn ln_likelihood<'r>(&self, rows: impl Iterator<Item = &'r Row>, period_ms: f64) -> f64 {
         rows.map(|row| self.ln_density(row, period_ms)).sum()
     }
@@ -172,14 +171,14 @@ impl Noise {
         (1.0 - STRAY) * self.density(row, period_ms) > stray_density(period_ms)
     }
 
-    /// Density of a response that is not an outlier.
+    /// Returns the density of a response that is not an outlier.
     fn density(&self, row: &Row, period_ms: f64) -> f64 {
-        let served = self.of(&row.predicted, row, period_ms);
+        let served = self.served_density(&row.predicted, row, period_ms);
         if !matches!(row.predicted.outcome, Outcome::Hit | Outcome::PartialHit) {
             return served;
         }
-        // Whatever else it may be, a read that failed is served by the media at some angle.
-        let failed = if row.failed() {
+        // A read that failed is served by the media at some angle.
+        let failed = if row.has_failed() {
             self.at_any_angle(&row.explained, row, period_ms)
         } else {
             0.0
@@ -187,21 +186,21 @@ impl Noise {
         (1.0 - self.failures) * served + self.failures * failed
     }
 
-    /// Density of a response if the request was served as in `completion`.
-    fn of(&self, completion: &Completion, row: &Row, period_ms: f64) -> f64 {
+    /// Returns the density of a response if the request was served as in `completion`.
+    fn served_density(&self, completion: &Completion, row: &Row, period_ms: f64) -> f64 {
         let error_ms = (row.response - completion.response()).as_ms();
         match completion.outcome {
             Outcome::Hit | Outcome::Absorbed => laplace(error_ms, self.buffer_ms),
-            Outcome::PartialHit if row.locked => {
-                self.about_an_angle(error_ms, period_ms, [SLIP; 2])
+            Outcome::PartialHit if row.is_locked => {
+                self.near_an_angle(error_ms, period_ms, [SLIP; 2])
             }
-            Outcome::Miss if row.locked => {
+            Outcome::Miss if row.is_locked => {
                 let arm_ms = self.arm_ms[row.kind];
                 let wait_ms = completion.breakdown.rotation.as_ms();
                 let late = normal(-wait_ms / arm_ms);
                 let early = normal((wait_ms - period_ms) / arm_ms);
                 let slip = |chance: f64| (1.0 - 2.0 * SLIP) * chance + SLIP / 2.0;
-                self.about_an_angle(error_ms, period_ms, [slip(early), slip(late)])
+                self.near_an_angle(error_ms, period_ms, [slip(early), slip(late)])
             }
             Outcome::Miss | Outcome::PartialHit => self.at_any_angle(completion, row, period_ms),
         }
@@ -211,9 +210,9 @@ impl Noise {
         let arm_ms = self.arm_ms[row.kind];
         let error_ms = (row.response - completion.response()).as_ms();
         let waited_ms = error_ms + completion.breakdown.rotation.as_ms();
-        let begun = normal(waited_ms / arm_ms);
-        let over = normal((waited_ms - period_ms) / arm_ms);
-        (begun - over).max(0.0) / period_ms
+        let has_begun = normal(waited_ms / arm_ms);
+        let has_ended = normal((waited_ms - period_ms) / arm_ms);
+        (has_begun - has_ended).max(0.0) / period_ms
     }
 
     pub fn learn(&mut self, rows: &[Row], period_ms: f64) {
@@ -221,15 +220,15 @@ impl Noise {
         let (mut buffered, mut failed) = (0u32, 0u32);
         for row in rows {
             let error = row.error_ms().abs();
-            // Whether the buffer has other blocks may depend on a platter's angle that is unknown.
+            // Whether the buffer has other blocks may depend on the unknown angle of the platter.
             if row.relation == Relation::Sequential {
                 let read = matches!(row.predicted.outcome, Outcome::Hit | Outcome::PartialHit);
                 buffered += u32::from(read);
-                failed += u32::from(row.failed());
+                failed += u32::from(row.has_failed());
             }
             match row.predicted.outcome {
                 Outcome::Hit | Outcome::Absorbed => buffer.push(error),
-                Outcome::Miss | Outcome::PartialHit if row.locked => {
+                Outcome::Miss | Outcome::PartialHit if row.is_locked => {
                     media.push(error.min((error - period_ms).abs()));
                 }
                 Outcome::Miss | Outcome::PartialHit => {}
@@ -243,16 +242,16 @@ impl Noise {
         self.arm_ms = [common; KINDS];
         for kind in 0..KINDS {
             let own: Vec<&Row> = rows.iter().filter(|row| row.kind == kind).collect();
-            let unlike = |arm_ms: f64| ((arm_ms / common).ln() / ARM_PRIOR).powi(2) / 2.0;
-            self.arm_ms[kind] = self.arm_of(&own, period_ms, unlike);
+            let penalty = |arm_ms: f64| ((arm_ms / common).ln() / ARM_PRIOR).powi(2) / 2.0;
+            self.arm_ms[kind] = self.arm_of(&own, period_ms, penalty);
         }
     }
 
-    /// The scatter of the arm that makes `rows` most likely, with this much less for each.
-    fn arm_of(&self, rows: &[&Row], period_ms: f64, unlike: impl Fn(f64) -> f64) -> f64 {
+    /// Returns the scatter of the arm that makes `rows` most likely, minus the `penalty` for it.
+    fn arm_of(&self, rows: &[&Row], period_ms: f64, penalty: impl Fn(f64) -> f64) -> f64 {
         most_likely_arm(|arm_ms| {
             let tried = self.with_arm([arm_ms; KINDS]);
-            tried.ln_likelihood(rows.iter().copied(), period_ms) - unlike(arm_ms)
+            tried.ln_likelihood(rows.iter().copied(), period_ms) - penalty(arm_ms)
         })
         .1
     }
@@ -264,8 +263,8 @@ impl Noise {
         }
     }
 
-    /// Density around the predicted angle, and one revolution before and after it.
-    fn about_an_angle(&self, error_ms: f64, period_ms: f64, [early, late]: [f64; 2]) -> f64 {
+    /// Returns the density around the predicted angle, and one revolution before and after it.
+    fn near_an_angle(&self, error_ms: f64, period_ms: f64, [early, late]: [f64; 2]) -> f64 {
         let density = |off: f64| laplace(error_ms - off, self.media_ms);
         (1.0 - early - late) * density(0.0)
             + early * density(-period_ms)
@@ -273,19 +272,19 @@ impl Noise {
     }
 }
 
-/// Returns the highest of these values for the deviations that are tried, and its deviation.
+/// Returns the maximum of `ln` over the deviations that are tried, and its deviation.
 fn most_likely_arm(ln: impl Fn(f64) -> f64) -> (f64, f64) {
     let tried = ARMS_MS.map(|arm_ms| (ln(arm_ms), arm_ms)).into_iter();
     let best = tried.max_by(|a, b| a.0.total_cmp(&b.0));
-    best.expect("several deviations")
+    best.expect("deviations are tried")
 }
 
-/// Density of outliers: uniform over four revolutions.
+/// Returns the density of outliers: uniform over four revolutions.
 fn stray_density(period_ms: f64) -> f64 {
     STRAY / (4.0 * period_ms)
 }
 
-/// The bounded scale of a Laplace distribution with these absolute errors; `unknown` without any.
+/// Returns the bounded scale of a Laplace distribution with these errors; `unknown` without any.
 fn laplace_scale(mut errors: Vec<f64>, unknown: f64) -> f64 {
     if errors.is_empty() {
         return unknown;
@@ -304,14 +303,14 @@ fn normal(z: f64) -> f64 {
     0.5 * libm::erfc(-z * std::f64::consts::FRAC_1_SQRT_2)
 }
 
-/// Sets the random behaviours of `spec` to those that `noise` has and `rows` show.
+/// Sets the random behaviours of `spec` according to `noise` and `rows`.
 ///
 /// * Read-ahead fails if that makes the rows more likely than outliers alone.
-/// * The arm scatters over those distances where it makes the rows more likely than the scatter of
-///   rows of the same direction that do not move it. That one is noise of the measurement and of
-///   the model, and the arm's variance is what is added to it.
-/// * Reads that continue others and miss scatter if that makes them more likely than the scatter of
-///   their direction and distance.
+/// * The arm scatters over a distance if that makes the rows more likely than the scatter of rows
+///   of the same direction that do not move it. The latter is noise of the measurement and the
+///   model; the arm's variance is the part that is added to it.
+/// * Read misses in sequence scatter if that makes them more likely than the scatter of their
+///   direction and distance.
 pub fn set_random_behaviour(spec: &mut Spec, noise: &Noise, rows: &[Row], period_ms: f64) {
     let without = Noise {
         failures: 0.0,
@@ -320,7 +319,7 @@ pub fn set_random_behaviour(spec: &mut Spec, noise: &Noise, rows: &[Row], period
     let all = |noise: &Noise| noise.ln_likelihood(rows.iter(), period_ms);
     let reads_ahead = spec.buffer.read_ahead != ReadAhead::None;
     let fails = reads_ahead && all(noise) > all(&without) + EVIDENCE;
-    // As it will be written: a percentage of four decimals.
+    // Rounded as in specifications: a percentage with four decimals.
     let share = (noise.failures * 1e6).round() / 1e6;
     spec.buffer.read_ahead_failures = if fails { share } else { 0.0 };
     let scatters = |kind: usize| {
@@ -329,27 +328,27 @@ pub fn set_random_behaviour(spec: &mut Spec, noise: &Noise, rows: &[Row], period
             let noise = noise.with_arm([arm_ms; KINDS]);
             noise.ln_likelihood(own(), period_ms)
         };
-        let (still, all) = (noise.arm_ms[kind % 2], noise.arm_ms[kind]);
-        if all > still && ln(all) > ln(still) + EVIDENCE {
-            (all * all - still * still).sqrt()
+        let (unmoved, all) = (noise.arm_ms[kind % 2], noise.arm_ms[kind]);
+        if all > unmoved && ln(all) > ln(unmoved) + EVIDENCE {
+            (all * all - unmoved * unmoved).sqrt()
         } else {
             0.0
         }
     };
-    spec.overheads.read_miss_in_sequence_scatter = in_sequence(noise, rows, period_ms);
+    spec.overheads.read_miss_in_sequence_scatter = sequential_scatter(noise, rows, period_ms);
     let cylinders = spec.geometry.cylinders;
     let [reads, writes] = [0, 1].map(|write| curve(write, cylinders, scatters));
-    // Without a curve of their own, writes would use the curve of reads.
-    let still = |_: &SeekCurve| SeekCurve::Table(vec![(1, Span::ZERO)]);
-    let none = reads.as_ref().map(still);
+    // Without their own curve, writes would use the curve of reads.
+    let zero = |_: &SeekCurve| SeekCurve::Table(vec![(1, Span::ZERO)]);
+    let none = reads.as_ref().map(zero);
     spec.mechanics.write_seek_scatter = writes.or(none);
     spec.mechanics.seek_scatter = reads;
 }
 
-/// The standard deviation of read misses in sequence beyond that of other rows of their kind; zero
-/// if they have none.
-fn in_sequence(noise: &Noise, rows: &[Row], period_ms: f64) -> Span {
-    let own: Vec<&Row> = rows.iter().filter(|row| row.missed_in_sequence()).collect();
+/// Returns the standard deviation of read misses in sequence in excess of other rows of their kind;
+/// zero without any.
+fn sequential_scatter(noise: &Noise, rows: &[Row], period_ms: f64) -> Span {
+    let own: Vec<&Row> = rows.iter().filter(|row| row.is_sequential_miss()).collect();
     let ln = |more_ms: f64| {
         let scattering = noise.with_arm(noise.arm_ms.map(|arm_ms| arm_ms.hypot(more_ms)));
         scattering.ln_likelihood(own.iter().copied(), period_ms)
@@ -362,7 +361,7 @@ fn in_sequence(noise: &Noise, rows: &[Row], period_ms: f64) -> Span {
     }
 }
 
-/// The deviations of one direction, constant over the distances of each kind; `None` without any.
+/// Returns the deviations of one direction, constant for the distances of a kind; `None` if all 0.
 fn curve(write: usize, cylinders: u32, scatters: impl Fn(usize) -> f64) -> Option<SeekCurve> {
     let mut points: Vec<(u32, Span)> = Vec::new();
     // Kinds 0 and 1 do not move the arm.
@@ -377,14 +376,14 @@ fn curve(write: usize, cylinders: u32, scatters: impl Fn(usize) -> f64) -> Optio
             points.push((last, deviation));
         }
     }
-    let any = points.iter().any(|&(_, deviation)| deviation > Span::ZERO);
+    let has_scatter = points.iter().any(|&(_, deviation)| deviation > Span::ZERO);
     // A point in line with its neighbours is redundant.
     let is_inner = |k: usize| {
-        let around = points.get(k.wrapping_sub(1)).zip(points.get(k + 1));
-        around.is_some_and(|(before, after)| [before.1, after.1] == [points[k].1; 2])
+        let neighbours = points.get(k.wrapping_sub(1)).zip(points.get(k + 1));
+        neighbours.is_some_and(|(before, after)| [before.1, after.1] == [points[k].1; 2])
     };
     let kept = (0..points.len()).filter(|k| !is_inner(*k));
-    any.then(|| SeekCurve::Table(kept.map(|k| points[k]).collect()))
+    has_scatter.then(|| SeekCurve::Table(kept.map(|k| points[k]).collect()))
 }
 
 #[cfg(test)]

@@ -10,17 +10,17 @@ use diskarm_core::request::Op;
 use diskarm_core::spec::Spec;
 
 use crate::calibrate::candidate::Candidate;
-use crate::calibrate::likelihood::{KINDS, Noise, Row, Trace, set_random_behaviour};
+use crate::calibrate::likelihood::{self, KINDS, Noise, Row, Trace};
 use crate::validate::Relation;
 
-/// Errors count up to this in a mean, so that a retry of a second does not outweigh all others.
+/// The limit of errors in a mean: otherwise a retry of a second would outweigh all others.
 const MAX_REVOLUTIONS: f64 = 2.0;
 
 /// The parts of the likelihood of a trace under a candidate.
 pub struct Parts {
-    /// Logarithm of the density of each row.
+    /// The logarithm of the density of each row.
     pub rows: Vec<f64>,
-    /// Each mean error in its standard deviations.
+    /// Each mean error, in standard deviations.
     pub means: Vec<f64>,
 }
 
@@ -45,8 +45,8 @@ impl<'a> Objective<'a> {
         }
     }
 
-    /// A copy with its count at zero.
-    pub fn again(&self) -> Self {
+    /// Returns a copy whose evaluations are counted from zero.
+    pub fn restarted(&self) -> Self {
         Self {
             noise: self.noise.clone(),
             evaluations: 0.into(),
@@ -54,7 +54,7 @@ impl<'a> Objective<'a> {
         }
     }
 
-    /// Logarithm of the posterior density, up to a constant.
+    /// Returns the logarithm of the posterior density, up to a constant.
     pub fn of(&self, candidate: &Candidate) -> f64 {
         self.ln_likelihood(candidate) + candidate.ln_prior(self.given)
     }
@@ -62,13 +62,13 @@ impl<'a> Objective<'a> {
     /// Follows the trace with a candidate of specification `spec`, and passes each row to `each`.
     fn rows(&self, spec: &Spec, layout: &Arc<Layout>, mut each: impl FnMut(Row)) {
         let mut classes = self.trace.classes.iter();
-        let each = |locked: bool, seen: &Observation| {
-            let &(kind, relation) = classes.next().expect("the class of each row");
+        let each = |is_locked: bool, seen: &Observation| {
+            let &(kind, relation) = classes.next().expect("each row has a class");
             each(Row {
                 predicted: seen.predicted,
                 explained: seen.explained,
                 response: seen.predicted.response() + seen.error,
-                locked,
+                is_locked,
                 kind,
                 relation,
             });
@@ -108,7 +108,7 @@ impl<'a> Objective<'a> {
         (means, period_ms)
     }
 
-    /// The classes of requests, and how many of each `candidate` explains.
+    /// Returns the classes of requests, with the number of requests that `candidate` explains.
     pub fn classes(&self, candidate: &Candidate) -> Vec<Class> {
         let (rows, period_ms) = self.all_rows(candidate);
         let mut classes: Vec<Class> = Vec::new();
@@ -133,16 +133,16 @@ impl<'a> Objective<'a> {
         classes
     }
 
-    /// Sets the noise to what `candidate` leaves unexplained.
+    /// Sets the noise to the errors that `candidate` does not explain.
     pub fn learn_noise(&mut self, candidate: &Candidate) {
         let (rows, period_ms) = self.all_rows(candidate);
         self.noise.learn(&rows, period_ms);
     }
 
-    /// Sets the random behaviours of `spec`, which `candidate` has, to those that the trace shows.
-    pub fn set_chance(&self, spec: &mut Spec, candidate: &Candidate) {
+    /// Sets the random behaviours of `spec`, that of `candidate`, to those in the trace.
+    pub fn add_randomness(&self, spec: &mut Spec, candidate: &Candidate) {
         let (rows, period_ms) = self.all_rows(candidate);
-        set_random_behaviour(spec, &self.noise, &rows, period_ms);
+        likelihood::set_random_behaviour(spec, &self.noise, &rows, period_ms);
     }
 
     fn all_rows(&self, candidate: &Candidate) -> (Vec<Row>, f64) {
@@ -164,26 +164,26 @@ pub struct Class {
     pub explained: u64,
 }
 
-/// A class stands out with at least this many unexplained requests.
-const MIN: u64 = 10;
+/// The minimum number of unexplained requests of a class that stands out.
+const MIN_UNEXPLAINED: u64 = 10;
 
-/// They must also be at least this share of the class.
-const SHARE: f64 = 0.1;
+/// The minimum share of unexplained requests in a class that stands out.
+const MIN_SHARE: f64 = 0.1;
 
 impl Class {
     pub fn unexplained(&self) -> u64 {
         self.count - self.explained
     }
 
-    /// Returns true if the drive fails to explain many of its requests: the model then probably
-    /// lacks some behaviour of the real drive.
+    /// Returns true if the drive does not explain many of its requests: the model probably lacks a
+    /// behaviour of the real drive.
     fn stands_out(&self) -> bool {
-        let left = self.unexplained();
-        left >= MIN && left as f64 >= SHARE * self.count as f64
+        let unexplained = self.unexplained();
+        unexplained >= MIN_UNEXPLAINED && unexplained as f64 >= MIN_SHARE * self.count as f64
     }
 }
 
-/// Those that stand out, the most unexplained requests first.
+/// Returns the classes that stand out, the one with the most unexplained requests first.
 pub fn standing_out(mut classes: Vec<Class>) -> Vec<Class> {
     classes.retain(Class::stands_out);
     classes.sort_by_key(|class| std::cmp::Reverse(class.unexplained()));
@@ -191,15 +191,15 @@ pub fn standing_out(mut classes: Vec<Class>) -> Vec<Class> {
 }
 
 pub fn explained_fraction(classes: &[Class]) -> f64 {
-    let sum = |of: fn(&Class) -> u64| classes.iter().map(of).sum::<u64>() as f64;
+    let sum = |number: fn(&Class) -> u64| classes.iter().map(number).sum::<u64>() as f64;
     sum(|class| class.explained) / sum(|class| class.count)
 }
 
-/// Mean errors of similar rows: with the same direction and similar distances. The likelihood of
-/// single rows ignores outliers, and with them lost revolutions that are not evenly
-/// distributed; the mean response of each kind must be right nevertheless.
+/// The mean errors of similar rows: those with the same direction and similar distances. The
+/// likelihood of single rows ignores outliers, including lost revolutions that are not evenly
+/// distributed; nevertheless, the mean response of each kind must be right.
 pub struct Means {
-    /// For each kind, the number of rows and the sum of their errors in milliseconds.
+    /// The number of rows of each kind, and the sum of their errors in milliseconds.
     kinds: [(f64, f64); KINDS],
 }
 
@@ -211,8 +211,8 @@ impl Default for Means {
     }
 }
 
-/// Share of requests that lose or gain a revolution, if the angle is known.
-const SLIPPING: f64 = 0.02;
+/// The share of requests that lose or gain a revolution, if the angle is known.
+const SLIP_SHARE: f64 = 0.02;
 
 impl Means {
     pub fn record(&mut self, kind: usize, error_ms: f64) {
@@ -220,21 +220,21 @@ impl Means {
         self.kinds[kind].1 += error_ms;
     }
 
-    /// Logarithm of the density of the means of each kind and each direction, up to a constant.
+    /// Returns the log density of the means of all kinds and directions, up to a constant.
     pub fn ln_density(&self, continuity: Continuity, period_ms: f64) -> f64 {
         let variance = variance_ms2(continuity, period_ms);
-        let of = |(count, sum): (f64, f64)| -0.5 * sum * sum / (count.max(1.0) * variance);
-        self.terms().map(of).sum()
+        let ln = |(count, sum): (f64, f64)| -0.5 * sum * sum / (count.max(1.0) * variance);
+        self.terms().map(ln).sum()
     }
 
-    /// Each mean in its standard deviations: [`Self::ln_density`] is minus half the sum of squares.
+    /// Returns the means in standard deviations: [`Self::ln_density`] is -1/2 the sum of squares.
     pub fn deviations(&self, continuity: Continuity, period_ms: f64) -> Vec<f64> {
         let variance = variance_ms2(continuity, period_ms);
-        let of = |(count, sum): (f64, f64)| sum / (count.max(1.0) * variance).sqrt();
-        self.terms().map(of).collect()
+        let deviation = |(count, sum): (f64, f64)| sum / (count.max(1.0) * variance).sqrt();
+        self.terms().map(deviation).collect()
     }
 
-    /// The numbers of rows and the sums of errors of each kind and of each direction.
+    /// Returns the number of rows and the sum of errors of each kind and each direction.
     fn terms(&self) -> impl Iterator<Item = (f64, f64)> {
         let direction = |first: usize| {
             let all = self.kinds[first..].iter().step_by(2);
@@ -247,8 +247,8 @@ impl Means {
 
 fn variance_ms2(continuity: Continuity, period_ms: f64) -> f64 {
     let share = match continuity {
-        Continuity::Unbroken => SLIPPING,
-        // A wait of up to a revolution.
+        Continuity::Unbroken => SLIP_SHARE,
+        // The wait is uniform over a revolution.
         Continuity::Unknown => 1.0 / 12.0,
     };
     period_ms * period_ms * share
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn a_class_stands_out_by_number_and_by_share() {
+    fn classes_stand_out_by_number_and_share() {
         assert!(class(100, 90).stands_out());
         assert!(!class(101, 91).stands_out());
         assert!(!class(9, 0).stands_out());
@@ -277,13 +277,13 @@ mod tests {
     }
 
     #[test]
-    fn shares_are_of_all_requests() {
+    fn the_explained_fraction_covers_all_requests() {
         assert_eq!(explained_fraction(&[class(30, 27), class(10, 3)]), 0.75);
     }
 
     const PERIOD_MS: f64 = 10.0;
 
-    fn of(errors_ms: &[(usize, f64)], continuity: Continuity) -> f64 {
+    fn ln_density(errors_ms: &[(usize, f64)], continuity: Continuity) -> f64 {
         let mut means = Means::default();
         for &(kind, error_ms) in errors_ms {
             means.record(kind, error_ms);
@@ -295,32 +295,32 @@ mod tests {
     }
 
     #[track_caller]
-    fn near(is: f64, should: f64) {
-        assert!((is - should).abs() < 1e-12, "{is} {should}");
+    fn near(found: f64, expected: f64) {
+        assert!((found - expected).abs() < 1e-12, "{found} {expected}");
     }
 
-    /// A sum of `n` errors has `n` times the variance of one: 2 % of a squared period where the
-    /// angle is known, a twelfth of a squared period otherwise.
+    /// A sum of `n` errors has `n` times the variance of one error: 2 % of the squared period if
+    /// the angle is known, a twelfth of the squared period otherwise.
     #[test]
     fn means_have_the_density_of_a_normal_distribution() {
         let (known, unknown) = (Continuity::Unbroken, Continuity::Unknown);
-        near(of(&[], known), 0.0);
-        // 3^2 / (2 * 2), once for its kind and once for its direction.
-        near(of(&[(4, 3.0)], known), 2.0 * -9.0 / 4.0);
-        near(of(&[(4, 3.0)], unknown), 2.0 * -9.0 * 6.0 / 100.0);
-        // Four of 1.5 ms: 6^2 / (2 * 4 * 2).
-        near(of(&[(4, 1.5); 4], known), 2.0 * -36.0 / 16.0);
+        near(ln_density(&[], known), 0.0);
+        // 3^2 / (2 * 2), once for the kind and once for the direction.
+        near(ln_density(&[(4, 3.0)], known), 2.0 * -9.0 / 4.0);
+        near(ln_density(&[(4, 3.0)], unknown), 2.0 * -9.0 * 6.0 / 100.0);
+        // Four errors of 1.5 ms: 6^2 / (2 * 4 * 2).
+        near(ln_density(&[(4, 1.5); 4], known), 2.0 * -36.0 / 16.0);
     }
 
     #[test]
-    fn kinds_of_one_direction_add_up_and_directions_do_not() {
+    fn errors_of_one_direction_are_added_up() {
         let known = Continuity::Unbroken;
-        // Each kind has an error, the direction has none.
-        near(of(&[(2, 3.0), (6, -3.0)], known), 2.0 * -9.0 / 4.0);
-        near(of(&[(2, 3.0), (5, -3.0)], known), 4.0 * -9.0 / 4.0);
+        // Each kind has an error, but not the direction.
+        near(ln_density(&[(2, 3.0), (6, -3.0)], known), 2.0 * -9.0 / 4.0);
+        near(ln_density(&[(2, 3.0), (5, -3.0)], known), 4.0 * -9.0 / 4.0);
         let both = 2.0 * -9.0 / 4.0 - 36.0 / 8.0;
-        near(of(&[(3, 3.0), (5, 3.0)], known), both);
+        near(ln_density(&[(3, 3.0), (5, 3.0)], known), both);
         let last = KINDS - 1;
-        near(of(&[(last, 2.0), (1, -2.0)], known), 2.0 * -4.0 / 4.0);
+        near(ln_density(&[(last, 2.0), (1, -2.0)], known), -2.0);
     }
 }

@@ -26,9 +26,9 @@ impl<'a> Search<'a> {
         self.score = self.objective.of(&self.candidate);
     }
 
-    /// Moves along a direction to the best score within `reach`, first at evenly spaced `points`.
-    fn move_along(&mut self, along: &Direction, reach: f64, points: i32, iterations: u64) {
-        let score = |ms: f64| self.objective.of(&self.candidate.moved(along, ms));
+    /// Moves in a direction to the best score within `reach`, after trying evenly spaced `points`.
+    fn move_along(&mut self, direction: &Direction, reach: f64, points: i32, iterations: u64) {
+        let score = |ms: f64| self.objective.of(&self.candidate.moved(direction, ms));
         let mut best = (self.score, 0.0);
         let half = f64::from(points / 2).max(1.0);
         let spacing = reach / half;
@@ -39,27 +39,27 @@ impl<'a> Search<'a> {
                 best = (tried, ms);
             }
         }
-        let within = [best.1 - spacing, best.1 + spacing];
-        let (ms, cost) = minimum(|ms| -score(ms), within, iterations);
+        let interval = [best.1 - spacing, best.1 + spacing];
+        let (ms, cost) = minimum(|ms| -score(ms), interval, iterations);
         if -cost > best.0 {
             best = (-cost, ms);
         }
         if best.0 > self.score {
             self.score = best.0;
-            self.candidate = self.candidate.moved(along, best.1);
+            self.candidate = self.candidate.moved(direction, best.1);
         }
     }
 
-    /// One pass over `directions`, each within `scale` of its prior's deviation.
+    /// Searches all `directions` once, each within `scale` prior deviations.
     pub fn sweep(&mut self, directions: &[Direction], scale: f64, points: i32, iterations: u64) {
-        for along in directions {
-            let reach = Candidate::prior_ms(along[0].0) * scale;
-            self.move_along(along, reach, points, iterations);
+        for direction in directions {
+            let reach = Candidate::prior_ms(direction[0].0) * scale;
+            self.move_along(direction, reach, points, iterations);
         }
     }
 
-    /// Separates the seek times of writes if the trace asks for it: if some range of distances
-    /// takes much longer or shorter, or all distances slightly so.
+    /// Separates the seek times of writes if the trace shows a difference: a large one over some
+    /// distances, or a small one over all distances.
     pub fn try_write_seek(&mut self) {
         if self.candidate.write_seek.is_some() {
             return;
@@ -67,9 +67,9 @@ impl<'a> Search<'a> {
         let (before, score) = (self.candidate.clone(), self.score);
         self.candidate.split_write_seek();
         self.score = self.objective.of(&self.candidate);
-        let own = |along: &Direction| matches!(along[0].0, Coordinate::WriteSeek(_));
+        let is_write_seek = |d: &Direction| matches!(d[0].0, Coordinate::WriteSeek(_));
         let mut directions = self.candidate.directions();
-        directions.retain(own);
+        directions.retain(is_write_seek);
         self.sweep(&directions, 6.0, 13, 5);
         if self.score > score + EVIDENCE {
             self.sweep(&directions, 4.0, 9, 5);
@@ -79,12 +79,12 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Adopts the behaviours that make the trace more likely, best first.
+    /// Adopts the behaviours that make the trace more likely, the best one first.
     pub fn choose(&mut self) {
         let mut hopeless: Vec<String> = Vec::new();
         for _ in 0..ROUNDS {
             let mut behaviours = Behaviour::all(&self.candidate.spec, self.objective.given);
-            behaviours.retain(|behaviour| !hopeless.contains(&behaviour.what));
+            behaviours.retain(|behaviour| !hopeless.contains(&behaviour.description));
             let scored = behaviours.into_iter().map(|behaviour| {
                 let candidate = behaviour.apply(&self.candidate);
                 (self.objective.of(&candidate), behaviour)
@@ -98,12 +98,12 @@ impl<'a> Search<'a> {
                 if nth >= REFITTED && raw < self.score {
                     break;
                 }
-                let (score, candidate) = self.refitted(&behaviour);
+                let (score, candidate) = self.refit(&behaviour);
                 if score < self.score - HOPELESS {
-                    hopeless.push(behaviour.what.clone());
+                    hopeless.push(behaviour.description.clone());
                 }
-                // A given behaviour needs no evidence.
-                let gain = score - if behaviour.returns { 0.0 } else { EVIDENCE };
+                // The given behaviours need no evidence.
+                let gain = score - if behaviour.is_given { 0.0 } else { EVIDENCE };
                 if best.as_ref().is_none_or(|(best, _)| gain > *best) {
                     best = Some((gain, candidate));
                 }
@@ -116,13 +116,13 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// The score of a behaviour, and its candidate, after a refit of the times that depend on it.
-    fn refitted(&self, behaviour: &Behaviour) -> (f64, Candidate) {
-        let mut tried = Search::new(self.objective.again(), behaviour.apply(&self.candidate));
+    /// Returns the score and candidate of a behaviour after a refit of times that depend on it.
+    fn refit(&self, behaviour: &Behaviour) -> (f64, Candidate) {
+        let mut tried = Search::new(self.objective.restarted(), behaviour.apply(&self.candidate));
         let all = PARAMETERS.iter();
         let numbers = all.take_while(|number| number.key.rank <= LAST_RANK);
-        let alone = |(i, _)| vec![(Coordinate::Parameter(i), 1.0)];
-        let directions: Vec<Direction> = numbers.enumerate().map(alone).collect();
+        let single = |(i, _)| vec![(Coordinate::Parameter(i), 1.0)];
+        let directions: Vec<Direction> = numbers.enumerate().map(single).collect();
         tried.sweep(&directions, 0.7, 1, 5);
         let evaluations = &self.objective.evaluations;
         evaluations.set(evaluations.get() + tried.objective.evaluations.get());
@@ -136,49 +136,48 @@ const ROUNDS: usize = 12;
 /// The number of behaviours per round that are refitted even if they do not improve the score.
 const REFITTED: usize = 16;
 
-/// A behaviour that is worse by this much after a refit is not tried again.
+/// A behaviour is not tried again if it is worse by this much after a refit.
 const HOPELESS: f64 = 200.0;
 
-/// The last rank of the numbers that depend on a behaviour of buffer or bus.
+/// The last rank of the numbers that depend on behaviours of the buffer or bus.
 const LAST_RANK: u8 = 1;
 
-/// The relative and the absolute part of the distance below which two points are the same.
+/// The relative and the absolute distance below which two points count as the same.
 const TOLERANCE: (f64, f64) = (1e-4, 1e-3);
 
-/// The share of an interval that a golden section step takes: (3 - sqrt(5)) / 2.
+/// The golden section, as a share of an interval: (3 - sqrt(5)) / 2.
 const GOLDEN: f64 = 0.381_966_011_250_105_1;
 
-/// A point and the function there.
 #[derive(Clone, Copy)]
 struct Point {
     x: f64,
     y: f64,
 }
 
-/// A local minimum of `f` within `[low, high]` after at most `steps` steps, and `f` there.
+/// Returns a local minimum of `f` in `[low, high]` after at most `steps` steps, and its value.
 ///
-/// Each step evaluates `f` once: at the minimum of a parabola through the three best points if
-/// that can be trusted, else by golden section.
+/// Each step evaluates `f` once: at the minimum of a parabola through the three best points if that
+/// is reliable, otherwise by golden section (Brent's method).
 fn minimum(f: impl Fn(f64) -> f64, [mut low, mut high]: [f64; 2], steps: u64) -> (f64, f64) {
     let at = |x: f64| Point { x, y: f(x) };
-    // The best point, the second, and what was the second before.
+    // The best point, the second best, and the previous second best.
     let mut best = at(low + GOLDEN * (high - low));
     let (mut second, mut third) = (best, best);
     // The last two steps.
-    let (mut step, mut before) = (0.0, 0.0_f64);
+    let (mut step, mut previous) = (0.0, 0.0_f64);
     for _ in 0..steps {
         let near = TOLERANCE.0 * best.x.abs() + TOLERANCE.1;
         let middle = (low + high) / 2.0;
         if (best.x - middle).abs() <= 2.0 * near - (high - low) / 2.0 {
             break;
         }
-        let (up, down) = parabola(best, second, third);
+        let (up, down) = parabola_step(best, second, third);
         let is_outside = up < down * (low - best.x) || up > down * (high - best.x);
-        if before.abs() <= near || is_outside || 2.0 * up.abs() >= down * before.abs() {
-            before = if best.x < middle { high } else { low } - best.x;
-            step = GOLDEN * before;
+        if previous.abs() <= near || is_outside || 2.0 * up.abs() >= down * previous.abs() {
+            previous = if best.x < middle { high } else { low } - best.x;
+            step = GOLDEN * previous;
         } else {
-            before = step;
+            previous = step;
             step = up / down;
             if best.x + step - low < 2.0 * near || high - best.x - step < 2.0 * near {
                 step = (middle - best.x).signum() * near;
@@ -200,9 +199,9 @@ fn minimum(f: impl Fn(f64) -> f64, [mut low, mut high]: [f64; 2], steps: u64) ->
     (best.x, best.y)
 }
 
-/// The way from `a` to the minimum of the parabola through three points, as a fraction whose
-/// denominator is not negative; it is zero where two points are the same.
-fn parabola(a: Point, b: Point, c: Point) -> (f64, f64) {
+/// Returns the step from `a` to the minimum of the parabola through three points, as a fraction.
+/// Its denominator is not negative, and zero if two points are the same.
+fn parabola_step(a: Point, b: Point, c: Point) -> (f64, f64) {
     let ((ab, ac), (fb, fc)) = ((a.x - b.x, a.x - c.x), (a.y - b.y, a.y - c.y));
     let up = ac * ac * fb - ab * ab * fc;
     let down = 2.0 * (ab * fc - ac * fb);
@@ -219,38 +218,37 @@ mod tests {
     use std::cell::Cell;
 
     #[test]
-    fn a_parabola_is_minimised_once_three_points_are_known() {
+    fn a_parabola_is_minimised_from_three_points() {
         let found = minimum(|x| (x - 0.7).powi(2) + 3.0, [-2.0, 5.0], 5);
         assert!((found.0 - 0.7).abs() < 2e-3 && (found.1 - 3.0).abs() < 1e-5);
     }
 
-    /// exp(x) - 2x has its minimum at ln 2; |x - 1| has no parabola there; x^4 is flat.
+    /// exp(x) - 2x has its minimum at ln 2; |x - 1| is not smooth there; x^4 is flat.
     #[test]
     fn other_functions_are_minimised_to_the_tolerance() {
-        let check = |f: fn(f64) -> f64, at: f64, within: f64| {
+        let check = |f: fn(f64) -> f64, expected: f64, tolerance: f64| {
             let (x, y) = minimum(f, [-3.0, 4.0], 100);
-            assert!((x - at).abs() < within, "{x}, not {at}");
+            assert!((x - expected).abs() < tolerance, "{x}, not {expected}");
             assert_eq!(y, f(x));
         };
         check(|x| x.exp() - 2.0 * x, std::f64::consts::LN_2, 4e-3);
         check(|x| (x - 1.0).abs(), 1.0, 4e-3);
         check(|x| x.powi(4), 0.0, 0.1);
-        // At the edge of the interval.
         check(|x| x, -3.0, 4e-3);
         check(|x| -x, 4.0, 4e-3);
     }
 
     #[test]
-    fn a_step_evaluates_once_and_the_best_point_is_kept() {
+    fn each_step_evaluates_once_and_the_best_point_is_returned() {
         let count = Cell::new(0);
-        let lowest = Cell::new(f64::INFINITY);
-        let rough = |x: f64| {
+        let min = Cell::new(f64::INFINITY);
+        let bumpy = |x: f64| {
             count.set(count.get() + 1);
             let y = (7.0 * x).sin() + (x * 0.3).cos();
-            lowest.set(lowest.get().min(y));
+            min.set(min.get().min(y));
             y
         };
-        let (_, y) = minimum(rough, [-3.0, 4.0], 6);
-        assert_eq!((count.get(), y), (7, lowest.get()));
+        let (_, y) = minimum(bumpy, [-3.0, 4.0], 6);
+        assert_eq!((count.get(), y), (7, min.get()));
     }
 }

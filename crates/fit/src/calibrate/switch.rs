@@ -14,10 +14,10 @@ use crate::calibrate::candidate::{Candidate, VARIED};
 /// A behaviour that a drive may have instead of the given one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Behaviour {
-    /// The keys that it sets, and their values.
-    pub what: String,
+    /// A description: the keys that it sets, and their values.
+    pub description: String,
     /// True if it only restores given values.
-    pub returns: bool,
+    pub is_given: bool,
     spec: Spec,
 }
 
@@ -28,23 +28,23 @@ const MARKS: [u64; 12] = [1, 2, 4, 6, 8, 10, 12, 16, 20, 24, 32, 48];
 const LARGE: [u64; 6] = [16, 24, 32, 40, 48, 64];
 
 impl Behaviour {
-    /// All behaviours that differ from `spec` in one respect, and given values that have changed.
+    /// Returns all behaviours that differ from `spec` in one respect, and changed given values.
     pub fn all(spec: &Spec, given: &Spec) -> Vec<Self> {
         let mut all = Vec::new();
-        let returns = Cell::new(true);
-        let mut add = |what: String, change: &dyn Fn(&mut Spec)| {
+        let is_given = Cell::new(true);
+        let mut add = |description: String, change: &dyn Fn(&mut Spec)| {
             let mut changed = spec.clone();
             change(&mut changed);
             if changed != *spec && changed.buffer.contradiction().is_none() {
                 all.push(Self {
-                    what,
-                    returns: returns.get(),
+                    description,
+                    is_given: is_given.get(),
                     spec: changed,
                 });
             }
         };
         as_given(given, &mut add);
-        returns.set(false);
+        is_given.set(false);
         switches(spec, &mut add);
         marks(spec, &mut add);
         reading(spec, &mut add);
@@ -52,7 +52,7 @@ impl Behaviour {
         all
     }
 
-    /// The candidate with this behaviour.
+    /// Returns the candidate with this behaviour.
     pub fn apply(&self, candidate: &Candidate) -> Candidate {
         let mut changed = candidate.clone();
         if self.spec.geometry != candidate.spec.geometry {
@@ -69,7 +69,7 @@ impl Behaviour {
 
 type Add<'a> = dyn FnMut(String, &dyn Fn(&mut Spec)) + 'a;
 
-/// Given values that no other behaviour restores.
+/// Adds the given values that no other behaviour restores.
 fn as_given(given: &Spec, add: &mut Add<'_>) {
     add("overheads.write_start as given".to_owned(), &|s| {
         s.overheads.write_start = given.overheads.write_start;
@@ -85,7 +85,7 @@ fn as_given(given: &Spec, add: &mut Add<'_>) {
     });
 }
 
-/// Keys that can change alone.
+/// Adds changes of single keys.
 fn switches(spec: &Spec, add: &mut Add<'_>) {
     for key in VARIED.iter().filter(|key| key.vary == Variation::Switch) {
         let others: Vec<Value> = match (key.kind, key.get(spec)) {
@@ -94,8 +94,8 @@ fn switches(spec: &Spec, add: &mut Add<'_>) {
             _ => Vec::new(),
         };
         for value in others {
-            let what = format!("{} = {}", key.path, key.toml(&value));
-            add(what, &|spec| key.set(spec, value.clone()));
+            let description = format!("{} = {}", key.path, key.toml(&value));
+            add(description, &|spec| key.set(spec, value.clone()));
         }
     }
 }
@@ -103,8 +103,8 @@ fn switches(spec: &Spec, add: &mut Add<'_>) {
 fn marks(spec: &Spec, add: &mut Add<'_>) {
     let segment = spec.buffer.segment.0;
     let mut watermark = |fraction: f64, of: WatermarkOf| {
-        let what = format!("buffer.read_watermark = {fraction} of {of:?}");
-        add(what, &|s| {
+        let description = format!("buffer.read_watermark = {fraction} of {of:?}");
+        add(description, &|s| {
             s.buffer.read_watermark = fraction;
             s.buffer.watermark_of = of;
         });
@@ -115,9 +115,9 @@ fn marks(spec: &Spec, add: &mut Add<'_>) {
     for &sectors in MARKS.iter().filter(|&&sectors| sectors < segment) {
         watermark(mark(sectors as f64, segment), WatermarkOf::Segment);
     }
-    let mut start = |what: &str, sectors: u64, set: fn(&mut WriteStart, SectorCount)| {
-        let what = format!("overheads.write_start.{what} = {sectors} sectors");
-        add(what, &|s| {
+    let mut start = |key: &str, sectors: u64, set: fn(&mut WriteStart, SectorCount)| {
+        let description = format!("overheads.write_start.{key} = {sectors} sectors");
+        add(description, &|s| {
             set(&mut s.overheads.write_start, SectorCount(sectors))
         });
     };
@@ -134,8 +134,8 @@ fn marks(spec: &Spec, add: &mut Add<'_>) {
     }
 }
 
-/// The smallest fraction of a segment that rounds down to `sectors`: a percentage of at most four
-/// decimals, as it will be written.
+/// Returns the smallest fraction of a segment that rounds down to `sectors`, as a percentage of at
+/// most four decimals, as in specifications.
 fn mark(sectors: f64, segment: u64) -> f64 {
     let segment = segment as f64;
     let steps = ((sectors / segment).min(1.0) * 1e6).ceil();
@@ -147,15 +147,15 @@ fn mark(sectors: f64, segment: u64) -> f64 {
     fraction(steps)
 }
 
-/// Larger or smaller segments, or the same memory in fewer, larger ones or in more, smaller ones.
+/// Adds larger or smaller segments, and the same memory in fewer or more segments.
 fn segments(spec: &Spec, add: &mut Add<'_>) {
     let (segments, segment) = (spec.buffer.segments, spec.buffer.segment.0);
     let physical = spec.geometry.physical_sector.0;
     let mut set = |count: u32, sectors: u64| {
-        // A segment has whole sectors of the media.
+        // A segment consists of whole sectors of the media.
         let sectors = (sectors / physical * physical).max(physical);
-        let what = format!("buffer of {count} segments of {sectors} sectors");
-        add(what, &|s| {
+        let description = format!("buffer of {count} segments of {sectors} sectors");
+        add(description, &|s| {
             let b = &mut s.buffer;
             let all = b.read_ahead_max == b.segment;
             if b.watermark_of == WatermarkOf::Segment {
@@ -167,9 +167,9 @@ fn segments(spec: &Spec, add: &mut Add<'_>) {
             }
         });
     };
-    // A listed size may be smaller than what the drive reads ahead.
-    for (times, of) in [(2, 1), (4, 1), (3, 2), (1, 2), (3, 4)] {
-        set(segments, (segment * times / of).max(1));
+    // A given size may be smaller than the read-ahead of the drive.
+    for (times, divisor) in [(2, 1), (4, 1), (3, 2), (1, 2), (3, 4)] {
+        set(segments, (segment * times / divisor).max(1));
     }
     for times in [2, 4] {
         if segments >= times {
@@ -181,24 +181,24 @@ fn segments(spec: &Spec, add: &mut Add<'_>) {
     }
 }
 
-/// All combinations of reading ahead and using the data: alone, none may improve the score.
+/// Adds all combinations of read-ahead behaviours: a single change may not improve the score.
 fn reading(spec: &Spec, add: &mut Add<'_>) {
     let read_ahead = Key::find("buffer.read_ahead").expect("a key");
     for &ahead in ReadAhead::WORDS {
         for bits in 0..16 {
-            let [kept, on_hit, arriving, at_once] = [1, 2, 4, 8].map(|bit| bits & bit != 0);
-            let what = format!(
-                "read-ahead {ahead}, kept {kept}, on hits {on_hit}, arriving hits {arriving}, \
+            let [is_kept, on_hit, arriving, at_once] = [1, 2, 4, 8].map(|bit| bits & bit != 0);
+            let description = format!(
+                "read-ahead {ahead}, kept {is_kept}, on hits {on_hit}, arriving hits {arriving}, \
                  partial hits at once {at_once}"
             );
             let caching = spec.buffer.caching;
-            add(what, &|s| {
+            add(description, &|s| {
                 if caching {
                     read_ahead.set(s, Value::Word(ahead));
                 }
                 let b = &mut s.buffer;
                 use DeliveredBlocks::{Dropped, Kept};
-                b.delivered = if kept { Kept } else { Dropped };
+                b.delivered = if is_kept { Kept } else { Dropped };
                 b.read_ahead_on_hit = on_hit;
                 b.arriving_hits = arriving;
                 b.partial_hits_at_once = at_once;

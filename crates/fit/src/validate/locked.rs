@@ -1,5 +1,5 @@
-//! Follows a trace request by request: predicts each response from everything that was measured
-//! before it, and judges the predictions.
+//! Follows a trace request by request: predicts each response from all earlier measurements, and
+//! evaluates the predictions.
 
 use std::collections::BTreeMap;
 use std::f64::consts::TAU;
@@ -16,23 +16,23 @@ use diskarm_core::spec::Spec;
 use diskarm_core::stats::{Moments, SortedSpans};
 use diskarm_core::units::{Instant, SectorCount, Span};
 
-use super::replay::{Measured, OPS, Sizes};
+use super::replay::{MeasuredRequest, OPS, Sizes};
 
 /// One request of a followed trace. Everything except `measured` was known when it was issued.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Followed {
-    /// The prediction: it arrives when the request was issued.
+pub struct FollowedRequest {
+    /// The predicted completion of the request, which arrives when it was issued.
     pub predicted: Completion,
-    /// The prediction of the trivial predictor: the mean of the earlier requests of this
-    /// type and size; if there were none, of this type; if there were none of those either, zero.
+    /// The prediction of the trivial predictor: the mean of earlier requests of this type and size;
+    /// if there were none, of this type; otherwise zero.
     pub trivial: Span,
     pub measured: Span,
     /// True if the platter's angle was known.
-    pub locked: bool,
+    pub is_locked: bool,
 }
 
-impl Followed {
-    /// Measured minus predicted response.
+impl FollowedRequest {
+    /// Returns the measured minus the predicted response.
     pub fn error(&self) -> Span {
         self.measured - self.predicted.response()
     }
@@ -42,27 +42,27 @@ impl Followed {
     }
 }
 
-/// The issue of the first request of a followed trace, late enough that no correction leads to an
-/// instant before the start of time.
+/// The time at which the first request of a followed trace is issued, late enough that no
+/// correction leads to a negative time.
 pub const FIRST: Instant = Instant::from_ns(1_000_000_000);
 
 /// Follows `rows` with a drive of `spec`: each row is issued the measured pause after the measured
-/// completion of the previous one, the first at [`FIRST`]. Passes each observation, and whether the
-/// platter's angle was known at its issue, to `each`. Panics if the drive has no such blocks.
+/// completion of the previous one, the first one at [`FIRST`]. Passes each observation, and whether
+/// the platter's angle was known at its issue, to `each`. Panics if the drive has no such blocks.
 pub fn follow(
     spec: &Spec,
     layout: Arc<Layout>,
-    rows: &[Measured],
+    rows: &[MeasuredRequest],
     continuity: Continuity,
     mut each: impl FnMut(bool, &Observation),
 ) -> Predictor {
     let mut predictor = Predictor::new(spec, layout, continuity);
     let mut issued = FIRST;
-    for Measured { step, response } in rows {
-        let locked = predictor.clock().is_locked(issued);
+    for MeasuredRequest { step, response } in rows {
+        let is_locked = predictor.clock().is_locked(issued);
         predictor.predict(issued, step.request);
         let completed = issued + *response;
-        each(locked, &predictor.observe(completed));
+        each(is_locked, &predictor.observe(completed));
         issued = completed + step.think;
     }
     predictor
@@ -70,18 +70,18 @@ pub fn follow(
 
 /// A trace that a [`Predictor`] has followed from its first row to its last.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Locked {
+pub struct FollowedTrace {
     period_ns: f64,
-    rows: Vec<Followed>,
+    rows: Vec<FollowedRequest>,
 }
 
-impl Locked {
+impl FollowedTrace {
     /// Follows `rows` with a drive of `spec`. Each row is issued the measured pause after the
     /// measured completion of the previous one. Fails if the drive has no such blocks.
     pub fn follow(
         spec: &Spec,
         layout: Arc<Layout>,
-        rows: &[Measured],
+        rows: &[MeasuredRequest],
         continuity: Continuity,
     ) -> Result<Self, RejectedRequest> {
         let sectors = layout.sectors();
@@ -91,14 +91,14 @@ impl Locked {
         }
         let mut means = RunningMeans::default();
         let mut followed = Vec::with_capacity(rows.len());
-        follow(spec, layout, rows, continuity, |locked, seen| {
+        follow(spec, layout, rows, continuity, |is_locked, seen| {
             let request = seen.predicted.request;
             let measured = seen.predicted.response() + seen.error;
-            followed.push(Followed {
+            followed.push(FollowedRequest {
                 predicted: seen.predicted,
                 trivial: means.expect(&request),
                 measured,
-                locked,
+                is_locked,
             });
             means.observe(&request, measured);
         });
@@ -108,11 +108,11 @@ impl Locked {
         })
     }
 
-    pub fn rows(&self) -> &[Followed] {
+    pub fn rows(&self) -> &[FollowedRequest] {
         &self.rows
     }
 
-    /// The drive's nominal period of revolution.
+    /// Returns the nominal period of a revolution.
     pub fn period(&self) -> Span {
         Span::from_ns(self.period_ns.round() as i64)
     }
@@ -120,17 +120,17 @@ impl Locked {
 
 const SMALL: Span = Span::from_ns(250_000);
 
-/// The phase concentration from which a trace's clock counts as unbroken. Random angles have one
-/// near `1 / sqrt(n)` over `n` requests; the angles of a followed drive scatter by a few hundredths
-/// of a revolution, which gives 0.9 and more.
+/// The minimum phase concentration for an unbroken clock. Random angles have a concentration near
+/// `1 / sqrt(n)` over `n` requests; the angles of a followed drive scatter by a few hundredths of a
+/// revolution, which gives 0.9 and more.
 pub const UNBROKEN_RATIO: f64 = 0.5;
 
 /// The predicted service of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Served {
-    /// From the buffer or into it: [`Outcome::Hit`], [`Outcome::Absorbed`].
+pub enum PredictedService {
+    /// By the buffer: [`Outcome::Hit`], [`Outcome::Absorbed`].
     Hit,
-    /// By the media, at least in part: [`Outcome::Miss`], [`Outcome::PartialHit`].
+    /// At least partly by the media: [`Outcome::Miss`], [`Outcome::PartialHit`].
     Miss,
 }
 
@@ -138,7 +138,7 @@ pub enum Served {
 pub struct Accuracy {
     /// The fraction of requests whose error is less than half a revolution (of the nominal period).
     pub same_revolution_fraction: f64,
-    /// The median absolute error of those. This and the next are exact, by nearest rank, and
+    /// The median absolute error of those. This and the next field are exact, by nearest rank, and
     /// `None` if there are none.
     pub median_abs_error: Option<Span>,
     /// The 95th percentile of those.
@@ -147,35 +147,35 @@ pub struct Accuracy {
     pub within_0_25ms_fraction: f64,
 }
 
-/// A non-empty set of requests.
+/// The accuracy of predictions for a non-empty set of requests.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Judged {
+pub struct Judgement {
     pub count: u64,
     pub model: Accuracy,
-    /// The mean response of earlier requests of the same type and size ([`Followed::trivial`]).
+    /// The accuracy of the trivial predictor ([`FollowedRequest::trivial`]).
     pub trivial: Accuracy,
 }
 
-/// All figures of a followed trace; classes without requests are left out.
+/// All results of a followed trace; classes without requests are omitted.
 #[derive(Clone, Debug, PartialEq)]
-pub struct LockedFigures {
-    pub all: Judged,
-    pub by_op: Vec<(Op, Judged)>,
-    /// By type and by how the model predicted that they would be served.
-    pub by_served: Vec<(Op, Served, Judged)>,
-    pub by_size: Vec<(Op, Sizes, Judged)>,
-    /// The number of requests predicted without knowing the platter's angle: those before
-    /// the first completions that determine it, and those after it was lost.
+pub struct PredictionFigures {
+    pub all: Judgement,
+    pub by_op: Vec<(Op, Judgement)>,
+    /// By type and predicted service.
+    pub by_served: Vec<(Op, PredictedService, Judgement)>,
+    pub by_size: Vec<(Op, Sizes, Judgement)>,
+    /// The number of requests predicted without knowing the platter's angle: before the first
+    /// completions that determine it, and after it was lost.
     pub unlocked: u64,
-    /// The concentration of the platter's angles about the predicted ones: the mean resultant
-    /// length of `TAU * error / period` over the requests that the model predicted to be timed by
-    /// the media (Mardia & Jupp, Directional Statistics, section 2.3.1), from 0 to 1. `None`
-    /// if there are none.
+    /// The concentration of the platter's angles around the predicted ones: the mean resultant
+    /// length of `TAU * error / period` over the requests whose predicted time depends on the media
+    /// (Mardia & Jupp, Directional Statistics, section 2.3.1), from 0 to 1. `None` if there are
+    /// none.
     pub phase_concentration_ratio: Option<f64>,
 }
 
-impl Served {
-    fn of(row: &Followed) -> Self {
+impl PredictedService {
+    fn of(row: &FollowedRequest) -> Self {
         match row.predicted.outcome {
             Outcome::Hit | Outcome::Absorbed => Self::Hit,
             Outcome::Miss | Outcome::PartialHit => Self::Miss,
@@ -184,15 +184,15 @@ impl Served {
 }
 
 impl Accuracy {
-    fn of(rows: &[Followed], error: fn(&Followed) -> Span, period_ns: f64) -> Self {
-        let size = |row: &Followed| Span::from_ns(error(row).as_ns().abs());
-        let sizes = rows.iter().map(size);
-        let small = sizes.clone().filter(|&size| size <= SMALL).count();
-        let same = sizes.filter(|size| 2.0 * (size.as_ns() as f64) < period_ns);
+    fn of(rows: &[FollowedRequest], error: fn(&FollowedRequest) -> Span, period_ns: f64) -> Self {
+        let abs_error = |row: &FollowedRequest| Span::from_ns(error(row).as_ns().abs());
+        let errors = rows.iter().map(abs_error);
+        let small = errors.clone().filter(|&error| error <= SMALL).count();
+        let same = errors.filter(|error| 2.0 * (error.as_ns() as f64) < period_ns);
         let same = SortedSpans::from_iter(same);
         let same = same.as_slice();
         let count = rows.len();
-        // Nearest rank: the smallest value that this percentage of the errors do not exceed.
+        // Nearest rank: the smallest value that this percentage of the errors does not exceed.
         let percentile = |percent: usize| {
             let rank = (same.len() * percent).div_ceil(100);
             same.get(rank.checked_sub(1)?).copied()
@@ -206,61 +206,64 @@ impl Accuracy {
     }
 }
 
-impl Judged {
-    /// `None` for a class without requests.
-    fn of(locked: &Locked, rows: &[Followed], class: impl Fn(&Followed) -> bool) -> Option<Self> {
-        let kept: Vec<Followed> = rows.iter().filter(|row| class(row)).copied().collect();
-        let count = kept.len() as u64;
+impl Judgement {
+    /// Evaluates the predictions of a class; `None` if it has no requests.
+    fn of<F>(trace: &FollowedTrace, rows: &[FollowedRequest], class: F) -> Option<Self>
+    where
+        F: Fn(&FollowedRequest) -> bool,
+    {
+        let members: Vec<_> = rows.iter().filter(|row| class(row)).copied().collect();
+        let count = members.len() as u64;
         (count > 0).then(|| Self {
             count,
-            model: Accuracy::of(&kept, Followed::error, locked.period_ns),
-            trivial: Accuracy::of(&kept, Followed::trivial_error, locked.period_ns),
+            model: Accuracy::of(&members, FollowedRequest::error, trace.period_ns),
+            trivial: Accuracy::of(&members, FollowedRequest::trivial_error, trace.period_ns),
         })
     }
 }
 
-impl LockedFigures {
-    /// Judges the predictions of the rows in `range`; those before it are the history from which
-    /// the predictors learned. `None` for an empty range. Panics if the trace has no such rows.
-    pub fn of(locked: &Locked, range: Range<usize>) -> Option<Self> {
+impl PredictionFigures {
+    /// Evaluates the predictions of the rows in `range`; the predictors learned from the rows
+    /// before it. `None` for an empty range. Panics if the trace has no such rows.
+    pub fn of(locked: &FollowedTrace, range: Range<usize>) -> Option<Self> {
         let rows = &locked.rows[range];
         let (mut by_op, mut by_served, mut by_size) = (vec![], vec![], vec![]);
         for op in OPS {
-            let judge = |class: &dyn Fn(&Followed) -> bool| {
-                Judged::of(locked, rows, |row| {
+            let evaluate = |class: &dyn Fn(&FollowedRequest) -> bool| {
+                Judgement::of(locked, rows, |row| {
                     row.predicted.request.op == op && class(row)
                 })
             };
-            by_op.extend(judge(&|_| true).map(|judged| (op, judged)));
-            for served in [Served::Hit, Served::Miss] {
-                let judged = judge(&|row| Served::of(row) == served);
-                by_served.extend(judged.map(|judged| (op, served, judged)));
+            by_op.extend(evaluate(&|_| true).map(|judgement| (op, judgement)));
+            for served in [PredictedService::Hit, PredictedService::Miss] {
+                let judgement = evaluate(&|row| PredictedService::of(row) == served);
+                by_served.extend(judgement.map(|judgement| (op, served, judgement)));
             }
             for sizes in Sizes::classes() {
-                let judged = judge(&|row| sizes.contain(row.predicted.request.sectors));
-                by_size.extend(judged.map(|judged| (op, sizes, judged)));
+                let judgement = evaluate(&|row| sizes.contain(row.predicted.request.sectors));
+                by_size.extend(judgement.map(|judgement| (op, sizes, judgement)));
             }
         }
         Some(Self {
-            all: Judged::of(locked, rows, |_| true)?,
+            all: Judgement::of(locked, rows, |_| true)?,
             by_op,
             by_served,
             by_size,
-            unlocked: rows.iter().filter(|row| !row.locked).count() as u64,
+            unlocked: rows.iter().filter(|row| !row.is_locked).count() as u64,
             phase_concentration_ratio: concentration(rows, locked.period_ns),
         })
     }
 
-    /// Returns true if the trace's clock looks unbroken: the phase concentration reaches
+    /// Returns true if the trace's clock seems unbroken: the phase concentration is at least
     /// [`UNBROKEN_RATIO`]. `None` if no request shows it.
-    pub fn clock_is_unbroken(&self) -> Option<bool> {
+    pub fn is_clock_unbroken(&self) -> Option<bool> {
         self.phase_concentration_ratio
             .map(|found| found >= UNBROKEN_RATIO)
     }
 }
 
-fn concentration(rows: &[Followed], period_ns: f64) -> Option<f64> {
-    let shows_angle = |row: &&Followed| Core::reveals_angle(&row.predicted);
+fn concentration(rows: &[FollowedRequest], period_ns: f64) -> Option<f64> {
+    let shows_angle = |row: &&FollowedRequest| Core::reveals_angle(&row.predicted);
     let on_media = rows.iter().filter(shows_angle);
     let (mut count, mut cosines, mut sines) = (0u64, 0.0, 0.0);
     for row in on_media {
@@ -272,7 +275,7 @@ fn concentration(rows: &[Followed], period_ns: f64) -> Option<f64> {
     (count > 0).then(|| f64::hypot(cosines, sines) / count as f64)
 }
 
-/// The responses of the requests so far, of reads and others: all, and by size.
+/// The responses of all earlier reads and all earlier writes, in total and by size.
 #[derive(Default)]
 struct RunningMeans {
     all: [Moments; 2],
@@ -280,19 +283,19 @@ struct RunningMeans {
 }
 
 impl RunningMeans {
-    /// The mean of the type and size; if there was no such request, of the type; zero if there was
-    /// none of the type either.
+    /// Returns the mean of the type and size; if there was no such request, of the type; otherwise
+    /// zero.
     fn expect(&self, request: &Request) -> Span {
         let op = usize::from(!request.op.is_read());
-        let alike = self.by_size[op].get(&request.sectors);
-        alike.unwrap_or(&self.all[op]).mean().unwrap_or_default()
+        let of_size = self.by_size[op].get(&request.sectors);
+        of_size.unwrap_or(&self.all[op]).mean().unwrap_or_default()
     }
 
     fn observe(&mut self, request: &Request, response: Span) {
         let op = usize::from(!request.op.is_read());
         self.all[op].record(response);
-        let alike = self.by_size[op].entry(request.sectors).or_default();
-        alike.record(response);
+        let of_size = self.by_size[op].entry(request.sectors).or_default();
+        of_size.record(response);
     }
 }
 

@@ -1,8 +1,7 @@
-//! Replays of a measured trace by a model, and the differences between the two by classes of
-//! requests: type, location and outcome.
+//! Replays of a measured trace by a model, and the differences between both by classes of requests:
+//! type, location and outcome.
 //!
-//! The differences come from one replay, the one from angle zero, because initial angles hardly
-//! matter.
+//! The differences are those of the replay from angle zero, because initial angles hardly matter.
 
 use std::sync::Arc;
 
@@ -21,29 +20,29 @@ use rand_pcg::Pcg64Mcg;
 /// The number of evenly spaced initial angles that a validation replays.
 pub const ANGLES: u64 = 16;
 
-/// Seeds of the replays with lengthened pauses, one per replay.
+/// The seeds of the replays with lengthened pauses, one per replay.
 pub const PHASE_SEEDS: [u64; 8] = [1, 2, 3, 4, 5, 6, 7, 8];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Measured {
+pub struct MeasuredRequest {
     /// The request, and the pause after its completion.
     pub step: ReplayStep,
-    /// From issue to completion; not negative.
+    /// The time from issue to completion; not negative.
     pub response: Span,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Variant {
-    /// The platter starts at this angle; the seed is that of what the drive does at random.
+    /// The platter starts at this angle; the seed is for random behaviour of the drive.
     From { angle: Angle, seed: u64 },
-    /// Every pause is longer by a uniform random part of a revolution; the platter starts at
-    /// angle zero. The seed is also that of these parts.
+    /// Every pause is longer by a uniform random part of a revolution; the platter starts at angle
+    /// zero. The seed is also for these parts.
     Phases { seed: u64 },
 }
 
 /// The results of one replay, in the order of the trace.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Replayed {
+pub struct ReplayResult {
     pub responses: Vec<Span>,
     pub outcomes: Vec<Outcome>,
 }
@@ -52,13 +51,13 @@ pub struct Replayed {
 pub struct Validation<'a> {
     spec: &'a Spec,
     pub(super) mechanism: Mechanism,
-    rows: Vec<Measured>,
+    rows: Vec<MeasuredRequest>,
 }
 
 impl<'a> Validation<'a> {
     /// Prepares to validate the drive of `spec` against `rows`. Panics if `rows` is empty.
-    pub fn new(spec: &'a Spec, layout: Arc<Layout>, rows: Vec<Measured>) -> Self {
-        assert!(!rows.is_empty(), "nothing was measured");
+    pub fn new(spec: &'a Spec, layout: Arc<Layout>, rows: Vec<MeasuredRequest>) -> Self {
+        assert!(!rows.is_empty(), "a validation needs rows");
         Self {
             spec,
             mechanism: Mechanism::new(spec, layout, Angle::ZERO),
@@ -66,7 +65,7 @@ impl<'a> Validation<'a> {
         }
     }
 
-    /// The replays for [`Figures::of`]: [`ANGLES`] angles from zero up, then [`PHASE_SEEDS`].
+    /// Returns the replays for [`Figures::of`]: [`ANGLES`] angles from zero, then [`PHASE_SEEDS`].
     pub fn variants() -> impl Iterator<Item = Variant> {
         let angles = (0..ANGLES).map(|i| Variant::From {
             angle: Angle::from_fraction(i, ANGLES),
@@ -75,7 +74,7 @@ impl<'a> Validation<'a> {
         angles.chain(PHASE_SEEDS.map(|seed| Variant::Phases { seed }))
     }
 
-    pub fn rows(&self) -> &[Measured] {
+    pub fn rows(&self) -> &[MeasuredRequest] {
         &self.rows
     }
 
@@ -84,7 +83,7 @@ impl<'a> Validation<'a> {
     }
 
     /// Runs one replay. Fails if the drive refuses a request.
-    pub fn replay(&self, variant: Variant) -> Result<Replayed, RejectedRequest> {
+    pub fn replay(&self, variant: Variant) -> Result<ReplayResult, RejectedRequest> {
         let steps = self.rows.iter().map(|row| row.step);
         match variant {
             Variant::From { angle, seed } => self.run(steps, angle, seed),
@@ -107,18 +106,18 @@ impl<'a> Validation<'a> {
         steps: impl Iterator<Item = ReplayStep>,
         origin: Angle,
         seed: u64,
-    ) -> Result<Replayed, RejectedRequest> {
+    ) -> Result<ReplayResult, RejectedRequest> {
         let mechanism = self.mechanism.at_angle(origin);
         let mut drive = Drive::with_mechanism(self.spec, mechanism).with_seed(seed);
-        let mut replayed = Replayed::default();
+        let mut replayed = ReplayResult::default();
         let mut workload = Replay::new(steps, Instant::START);
         engine::run(&mut drive, &mut workload, &mut replayed)?;
         Ok(replayed)
     }
 }
 
-/// One request at a time is outstanding: completions come in the order of the trace.
-impl Observer for Replayed {
+/// Completions have the order of the trace because one request at a time is outstanding.
+impl Observer for ReplayResult {
     fn arrived(&mut self, _: Instant, _: &Request) {}
 
     fn completed(&mut self, completion: &Completion) {
@@ -127,22 +126,22 @@ impl Observer for Replayed {
     }
 }
 
-/// Requests that begin within this many blocks of the end of the previous one are near. The local
-/// requests of the measured workloads do, and few others.
+/// Requests that begin within this many blocks of the end of the previous one are near: the local
+/// requests of the measured workloads, and few others.
 pub const NEAR: SectorCount = SectorCount(30_000);
 
 /// The start of a request relative to the end of the previous one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Relation {
-    /// At the end of the previous one.
+    /// At the end of the previous request.
     Sequential,
-    /// Elsewhere on the track where the previous one ended.
+    /// Elsewhere on the same track.
     SameTrack,
-    /// On another track of its cylinder.
+    /// On another track of the same cylinder.
     SameCylinder,
     /// On another cylinder, within [`NEAR`].
     Near,
-    /// Farther away; also the first request of a trace.
+    /// Farther away, or the first request of a trace.
     Far,
 }
 
@@ -150,7 +149,7 @@ impl Relation {
     /// Returns the relation of each row to the previous one, on a drive whose blocks are arranged
     /// as in `layout`. Panics if the drive has no such blocks.
     pub fn of_rows<'r>(
-        rows: &'r [Measured],
+        rows: &'r [MeasuredRequest],
         layout: &'r Layout,
     ) -> impl Iterator<Item = Self> + 'r {
         let mut end: Option<Lbn> = None;
@@ -161,8 +160,8 @@ impl Relation {
         })
     }
 
-    /// The relation of a request at `start` to one that ended at `end`, on a drive whose blocks are
-    /// arranged as in `layout`. Panics if the drive has no such blocks.
+    /// Returns the relation of a request at `start` to one that ended at `end`, on a drive whose
+    /// blocks are arranged as in `layout`. Panics if the drive has no such blocks.
     pub fn between(layout: &Layout, end: Lbn, start: Lbn) -> Self {
         if start == end {
             return Self::Sequential;
@@ -183,7 +182,7 @@ pub struct Residual {
     pub count: u64,
     pub measured_mean: Span,
     pub simulated_mean: Span,
-    /// Demerit between the class's two distributions.
+    /// The demerit between the two distributions of the class.
     pub demerit: Span,
 }
 
@@ -201,14 +200,14 @@ pub struct Distances {
     pub end_cylinders: Option<u32>,
 }
 
-/// The tables; classes without requests are left out.
+/// The tables of differences; classes without requests are omitted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Residuals {
     /// By direction, relation to the previous request, and outcome in the model's buffer.
     pub by_outcome: Vec<(Op, Relation, Outcome, Residual)>,
     pub by_size: Vec<(Op, Sizes, Residual)>,
-    /// The requests that waited for the media, by direction and distance from the last block
-    /// of the previous request to the first block of this one.
+    /// Requests that waited for the media, by direction and by distance from the last block of the
+    /// previous request to the first block of this one.
     pub by_distance: Vec<(Op, Distances, Residual)>,
 }
 
@@ -226,16 +225,16 @@ const OUTCOMES: [Outcome; 4] = [
     Outcome::Miss,
     Outcome::Absorbed,
 ];
-/// The lower ends of ranges of sizes, in sectors.
+/// The lower bounds of the size ranges, in sectors.
 const SIZES: [u64; 6] = [1, 5, 9, 17, 33, 65];
-/// The lower ends of ranges of distances, in cylinders.
+/// The lower bounds of the distance ranges, in cylinders.
 const CYLINDERS: [u32; 7] = [0, 1, 10, 100, 600, 1200, 2400];
 
 struct Pair {
     op: Op,
     sectors: SectorCount,
     relation: Relation,
-    /// Distance in cylinders from the previous request; `None` for the first.
+    /// The distance in cylinders from the previous request; `None` for the first request.
     distance: Option<u32>,
     outcome: Outcome,
     measured: Span,
@@ -243,7 +242,7 @@ struct Pair {
 }
 
 impl Residuals {
-    pub(super) fn of(rows: &[Measured], layout: &Layout, replay: &Replayed) -> Self {
+    pub(super) fn of(rows: &[MeasuredRequest], layout: &Layout, replay: &ReplayResult) -> Self {
         let pairs = pair_up(rows, layout, replay);
         let (mut by_outcome, mut by_size, mut by_distance) = (vec![], vec![], vec![]);
         for op in OPS {
@@ -276,7 +275,7 @@ impl Residuals {
 }
 
 impl Sizes {
-    /// The ranges by which requests are classified, in ascending order.
+    /// Returns the ranges by which requests are classified, in ascending order.
     pub(super) fn classes() -> impl Iterator<Item = Self> {
         SIZES.iter().enumerate().map(|(i, &from)| Self {
             from: SectorCount(from),
@@ -304,26 +303,26 @@ impl Pair {
 }
 
 impl Residual {
-    /// `None` for a class without requests.
+    /// Compares the requests of a class; `None` if it has none.
     fn of(pairs: &[Pair], class: impl Fn(&Pair) -> bool) -> Option<Self> {
-        let kept = || pairs.iter().filter(|pair| class(pair));
-        let measured: SortedSpans = kept().map(|pair| pair.measured).collect();
-        let simulated: SortedSpans = kept().map(|pair| pair.simulated).collect();
+        let members = || pairs.iter().filter(|pair| class(pair));
+        let measured: SortedSpans = members().map(|pair| pair.measured).collect();
+        let simulated: SortedSpans = members().map(|pair| pair.simulated).collect();
         Some(Self {
             count: measured.as_slice().len() as u64,
-            measured_mean: mean(kept().map(|pair| pair.measured))?,
-            simulated_mean: mean(kept().map(|pair| pair.simulated))?,
+            measured_mean: mean(members().map(|pair| pair.measured))?,
+            simulated_mean: mean(members().map(|pair| pair.simulated))?,
             demerit: demerit(&measured, &simulated)?,
         })
     }
 }
 
-/// Panics if a row lies beyond the end of the disk, which the replay has already refused.
-fn pair_up(rows: &[Measured], layout: &Layout, replay: &Replayed) -> Vec<Pair> {
+/// Pairs the rows with their replay. Panics for a row beyond the disk, which replays reject.
+fn pair_up(rows: &[MeasuredRequest], layout: &Layout, replay: &ReplayResult) -> Vec<Pair> {
     let mut end: Option<Lbn> = None;
     let relations = Relation::of_rows(rows, layout);
     let pair = |(i, relation)| {
-        let row: &Measured = &rows[i];
+        let row: &MeasuredRequest = &rows[i];
         let request = row.step.request;
         let before = end.replace(request.end());
         let distance = before.map(|end| {
@@ -358,7 +357,7 @@ mod tests {
     use super::*;
     use diskarm_core::spec::{Geometry, Zone};
 
-    /// Two surfaces with ten sectors a track, and 10,000 cylinders.
+    /// Returns a layout of two surfaces with ten sectors per track, and 10,000 cylinders.
     fn layout() -> Layout {
         let zone = Zone {
             first_cylinder: 0,
@@ -374,11 +373,11 @@ mod tests {
             zones: vec![zone],
             ..Geometry::default()
         };
-        Layout::new(&geometry).expect("a sound geometry")
+        Layout::new(&geometry).expect("a valid geometry")
     }
 
     #[test]
-    fn relations_turn_at_tracks_and_cylinders_and_at_the_limit() {
+    fn relations_change_at_tracks_cylinders_and_the_limit() {
         let layout = layout();
         // Block 100,004 is on the first track of cylinder 5,000, which has blocks 100,000 to
         // 100,019.

@@ -8,8 +8,8 @@ use diskarm_core::units::{Angle, Lbn, SectorCount};
 
 use super::*;
 
-/// Two surfaces, ten sectors per track, ten milliseconds per revolution, no buffer: a read of one
-/// sector on the cylinder under the heads waits for its sector and takes a millisecond more.
+/// A drive with two surfaces, ten sectors per track, ten milliseconds per revolution and no buffer:
+/// a read of one sector on the current cylinder waits for its sector and takes another millisecond.
 pub(crate) const DRIVE: &str = r#"
 name = "tiny"
 summary = "round numbers"
@@ -31,12 +31,12 @@ head_switch = "1 ms"
 seek = { form = "three-point", single = "1 ms", average = "2 ms", full = "4 ms" }
 "#;
 
-struct Bench {
+struct Context {
     spec: Spec,
     layout: Arc<Layout>,
 }
 
-impl Bench {
+impl Context {
     fn new() -> Self {
         let spec = spec::parse(DRIVE, "tiny.toml").unwrap_or_else(|error| panic!("{error}"));
         let layout = Layout::new(&spec.geometry).unwrap_or_else(|error| panic!("{error}"));
@@ -46,21 +46,21 @@ impl Bench {
         }
     }
 
-    fn validation(&self, rows: Vec<Measured>) -> Validation<'_> {
+    fn validation(&self, rows: Vec<MeasuredRequest>) -> Validation<'_> {
         Validation::new(&self.spec, Arc::clone(&self.layout), rows)
     }
 }
 
-fn row(id: u64, op: Op, start: u64, response: Span, think: Span) -> Measured {
+fn row(id: u64, op: Op, start: u64, response: Span, think: Span) -> MeasuredRequest {
     let request = Request::new(id, op, Lbn(start), SectorCount(1 + id % 3));
-    Measured {
+    MeasuredRequest {
         step: ReplayStep { request, think },
         response,
     }
 }
 
-/// Reads and writes all over the disk, with irregular pauses.
-fn walk() -> Vec<Measured> {
+/// Returns reads and writes all over the disk, with irregular pauses.
+fn random_rows() -> Vec<MeasuredRequest> {
     let op = |i| if i % 3 == 0 { Op::Write } else { Op::Read };
     (0..300)
         .map(|i| {
@@ -70,7 +70,7 @@ fn walk() -> Vec<Measured> {
         .collect()
 }
 
-fn all(validation: &Validation<'_>) -> Vec<Replayed> {
+fn all(validation: &Validation<'_>) -> Vec<ReplayResult> {
     Validation::variants()
         .map(|variant| validation.replay(variant).unwrap_or_else(|e| panic!("{e}")))
         .collect()
@@ -78,33 +78,33 @@ fn all(validation: &Validation<'_>) -> Vec<Replayed> {
 
 #[test]
 fn a_replay_measured_against_itself_has_no_demerit() {
-    let bench = Bench::new();
+    let context = Context::new();
     let first = Variant::From {
         angle: Angle::ZERO,
         seed: 0,
     };
-    let replayed = bench.validation(walk()).replay(first);
+    let replayed = context.validation(random_rows()).replay(first);
     let replayed = replayed.unwrap_or_else(|error| panic!("{error}"));
-    let mut rows = walk();
+    let mut rows = random_rows();
     for (row, &response) in rows.iter_mut().zip(&replayed.responses) {
         row.response = response;
     }
-    let validation = bench.validation(rows);
-    // With all sixteen angles the same, only the distance of a replay to itself is left.
+    let validation = context.validation(rows);
+    // If all sixteen replays are equal, only the distance of a replay from itself is left.
     let phases = all(&validation).split_off(ANGLES as usize);
     let mut replays = vec![replayed; ANGLES as usize];
     replays.extend(phases);
     let figures = Figures::of(&validation, &replays);
-    let sides = [Some(figures.all), figures.reads, figures.writes];
-    for side in sides.into_iter().flatten() {
-        assert_eq!(side.demerit, Span::ZERO);
-        assert_eq!(side.demerit_sd, Span::ZERO);
-        assert_eq!(side.floor, Span::ZERO);
-        assert_eq!(side.measured_mean, side.simulated_mean);
-        assert!(side.floor_phase > Span::ZERO);
+    let comparisons = [Some(figures.all), figures.reads, figures.writes];
+    for comparison in comparisons.into_iter().flatten() {
+        assert_eq!(comparison.demerit, Span::ZERO);
+        assert_eq!(comparison.demerit_sd, Span::ZERO);
+        assert_eq!(comparison.floor, Span::ZERO);
+        assert_eq!(comparison.measured_mean, comparison.simulated_mean);
+        assert!(comparison.floor_phase > Span::ZERO);
     }
     assert_eq!(
-        (figures.all.count, sides.iter().flatten().count()),
+        (figures.all.count, comparisons.iter().flatten().count()),
         (300, 3)
     );
     let residuals = &figures.residuals;
@@ -116,12 +116,12 @@ fn a_replay_measured_against_itself_has_no_demerit() {
 }
 
 #[test]
-fn one_read_meets_each_initial_angle() {
-    // Sector 0 passes at angle 0. From sixteen angles the wait is i/16 of 10 ms (a platter
-    // exactly there is in time), then 1 ms for the sector: mean 1 + 10 * 7.5 / 16 = 5.6875.
-    let bench = Bench::new();
+fn a_read_is_replayed_from_all_initial_angles() {
+    // Sector 0 passes at angle 0. From sixteen angles the wait is i/16 of 10 ms (none at angle
+    // 0 itself), then 1 ms for the sector: mean 1 + 10 * 7.5 / 16 = 5.6875.
+    let context = Context::new();
     let one = row(0, Op::Read, 0, Span::from_ms(5.6875), Span::ZERO);
-    let validation = bench.validation(vec![one]);
+    let validation = context.validation(vec![one]);
     let figures = Figures::of(&validation, &all(&validation));
     let near = |found: Span, ms: f64| (found.as_ms() - ms).abs() < 1e-4;
     assert!(near(figures.all.simulated_mean, 5.6875), "{figures:?}");
@@ -138,8 +138,8 @@ fn one_read_meets_each_initial_angle() {
 
 #[test]
 fn the_initial_angle_is_forgotten_at_the_first_media_access() {
-    let bench = Bench::new();
-    let validation = bench.validation(walk());
+    let context = Context::new();
+    let validation = context.validation(random_rows());
     let replay = |origin| {
         let replayed = validation.replay(Variant::From {
             angle: origin,
@@ -150,15 +150,15 @@ fn the_initial_angle_is_forgotten_at_the_first_media_access() {
     let (a, b) = (replay(Angle::ZERO), replay(Angle::from_fraction(5, 16)));
     assert_ne!(a[0], b[0]);
     for (a, b) in a.iter().zip(&b).skip(1) {
-        // Instants round to the nanosecond.
+        // Instants are rounded to the nanosecond.
         assert!((a.as_ns() - b.as_ns()).abs() <= 20, "{a:?} {b:?}");
     }
 }
 
 #[test]
-fn lengthened_pauses_repeat_with_their_seed_only() {
-    let bench = Bench::new();
-    let validation = bench.validation(walk());
+fn lengthened_pauses_depend_on_the_seed_only() {
+    let context = Context::new();
+    let validation = context.validation(random_rows());
     let replay = |seed| validation.replay(Variant::Phases { seed });
     assert_eq!(replay(1), replay(1));
     assert_ne!(replay(1), replay(2));
@@ -166,8 +166,8 @@ fn lengthened_pauses_repeat_with_their_seed_only() {
 
 #[test]
 fn each_request_is_in_one_class_of_each_table() {
-    let bench = Bench::new();
-    let validation = bench.validation(walk());
+    let context = Context::new();
+    let validation = context.validation(random_rows());
     let residuals = Figures::of(&validation, &all(&validation)).residuals;
     let sum = |counts: &mut dyn Iterator<Item = u64>| counts.sum::<u64>();
     assert_eq!(
@@ -185,8 +185,8 @@ fn each_request_is_in_one_class_of_each_table() {
 #[test]
 fn a_request_beyond_the_disk_is_refused() {
     let beyond = row(0, Op::Read, 1000, Span::ZERO, Span::ZERO);
-    let bench = Bench::new();
-    let validation = bench.validation(vec![beyond]);
+    let context = Context::new();
+    let validation = context.validation(vec![beyond]);
     let rejected = validation.replay(Variant::From {
         angle: Angle::ZERO,
         seed: 0,

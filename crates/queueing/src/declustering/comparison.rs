@@ -1,4 +1,4 @@
-//! Layouts compared: loads, failures that lose data, and the mean time to data loss.
+//! Comparison of layouts: loads, failures that lose data, and the mean time to data loss.
 
 use serde::{Serialize, Serializer};
 
@@ -8,14 +8,14 @@ use super::{DiskSet, Layout, LayoutError, LayoutKind, Load, binomial, is_balance
 #[derive(Clone, Debug, Serialize)]
 pub struct Parameters {
     pub disks: usize,
-    /// The disks of a cluster; a divisor of `disks`.
+    /// The number of disks in a cluster; a divisor of `disks`.
     pub cluster: usize,
     #[serde(serialize_with = "disk_numbers")]
     pub failed: DiskSet,
     pub read_share: f64,
     /// The mean time to failure of a disk, in hours.
     pub mttf_h: f64,
-    /// The mean time to its repair, in hours.
+    /// The mean time to repair a disk, in hours.
     pub mttr_h: f64,
 }
 
@@ -23,7 +23,7 @@ fn disk_numbers<S: Serializer>(disks: &DiskSet, serializer: S) -> Result<S::Ok, 
     serializer.collect_seq(disks.iter())
 }
 
-/// The layouts that are possible with some disks, and all that is needed to repeat the comparison.
+/// The layouts that are possible, and everything needed to repeat the comparison.
 #[derive(Debug, Serialize)]
 pub struct Comparison {
     #[serde(flatten)]
@@ -32,33 +32,33 @@ pub struct Comparison {
     pub notes: Vec<String>,
 }
 
-/// The loads, failures and life of a layout.
+/// The loads, failures and lifetime of a layout.
 #[derive(Debug, Serialize)]
 pub struct LayoutResult {
     pub layout: &'static str,
     pub is_lost: bool,
     pub is_balanced: bool,
     pub loads: Vec<DiskLoad>,
-    /// For each number of failures up to the maximum that can be survived.
+    /// The results for each number of failures that can be survived.
     pub failures: Vec<FailureCount>,
     /// The mean time to data loss of the Markov chain, in hours.
     pub mttdl_h: f64,
     /// The approximation of `mttdl_h` for repairs much shorter than the time to failure, in hours.
     pub mttdl_approximate_h: f64,
-    /// The number of disks that have the other copies of a disk's data.
+    /// The number of disks with the other copies of a disk's data.
     pub sharing_disks: usize,
 }
 
-/// The load of a disk, in multiples of the rates of requests to the data of one disk.
+/// The load of a disk, in multiples of the rates of requests to one disk's data.
 #[derive(Debug, Serialize)]
 pub struct DiskLoad {
     pub disk: usize,
     pub normal_reads: f64,
     pub normal_writes: f64,
-    /// With the failures; `None` for a failed disk, and if data are lost.
+    /// With the failures; `None` for a failed disk or if data are lost.
     pub degraded_reads: Option<f64>,
     pub degraded_writes: Option<f64>,
-    /// All accesses with the failures, over those without.
+    /// The ratio of all accesses with the failures to those without.
     pub degraded_over_normal: Option<f64>,
 }
 
@@ -82,13 +82,13 @@ pub struct FailureCount {
 
 impl FailureCount {
     pub fn is_misprinted(&self) -> bool {
-        let off = |printed: f64| (printed - self.survival).abs() > 1e-9;
-        self.equation_survival.is_some_and(off)
+        let differs = |printed: f64| (printed - self.survival).abs() > 1e-9;
+        self.equation_survival.is_some_and(differs)
     }
 }
 
 /// Compares all layouts that are possible with these disks. Fails if the number of disks is not a
-/// multiple of the cluster size, or no layout is possible.
+/// multiple of the cluster size, or if no layout is possible.
 pub fn compare(parameters: &Parameters) -> Result<Comparison, LayoutError> {
     let cluster = parameters.cluster;
     Layout::new(LayoutKind::Interleaved { cluster }, parameters.disks)?;
@@ -127,10 +127,8 @@ fn layout_result(layout: &Layout, parameters: &Parameters) -> LayoutResult {
 }
 
 fn loads(layout: &Layout, parameters: &Parameters) -> Vec<DiskLoad> {
-    let [normal, degraded] = [DiskSet::NONE, parameters.failed].map(|failed| {
-        let nothing = || vec![None; layout.disks()];
-        super::loads(layout, failed).unwrap_or_else(nothing)
-    });
+    let [normal, degraded] = [DiskSet::NONE, parameters.failed]
+        .map(|failed| super::loads(layout, failed).unwrap_or_else(|| vec![None; layout.disks()]));
     normal
         .into_iter()
         .zip(degraded)
@@ -155,7 +153,7 @@ fn failures(layout: &Layout, parameters: &Parameters) -> Vec<FailureCount> {
     let mut counts: Vec<FailureCount> = Vec::new();
     for failed in survived(layout).into_iter().filter(|set| !set.is_empty()) {
         let failures = counts.len() + 1..=failed.len();
-        counts.extend(failures.map(|failures| none_survived(layout, failures)));
+        counts.extend(failures.map(|failures| empty_count(layout, failures)));
         let count = &mut counts[failed.len() - 1];
         count.survived_sets += 1;
         count.balanced_sets += u64::from(is_balanced(layout, failed));
@@ -169,7 +167,7 @@ fn failures(layout: &Layout, parameters: &Parameters) -> Vec<FailureCount> {
     counts
 }
 
-fn none_survived(layout: &Layout, failures: usize) -> FailureCount {
+fn empty_count(layout: &Layout, failures: usize) -> FailureCount {
     let printed = printed_survival(layout, failures);
     FailureCount {
         failures,
@@ -183,19 +181,19 @@ fn none_survived(layout: &Layout, failures: usize) -> FailureCount {
     }
 }
 
-/// Returns the number of the equation printed in liu05, section 9.3, for the probability that k
-/// failures of N disks lose no data, and its value; `None` if the thesis has none.
+/// Returns the number of the equation in liu05, section 9.3, for the probability that k failures of
+/// N disks lose no data, and its value; `None` if the thesis has none.
 ///
 /// - Basic, 9.11: C(m, k) 2^k / C(N, k) with m = N / 2 pairs.
-/// - Interleaved, 9.12, with c clusters of n: C(c, k) n^k / C(N, k). The sentence before it leaves
-///   N / k! out of the count, the equation has it.
-/// - Chained, 9.13 to 9.16, for 1 to 4 failures. On the fewest disks the subtracted cases do not
-///   exist: two failures of 2 disks give -1, three of 3 give 1, four of 4 give -1, and all of these
-///   lose data. The section begins with "up to floor(2 / n) failures": floor(n / 2) is meant.
-/// - Group rotate, 9.17, for k from 1 to n: 1 for one failure, else c C(n, k) / C(N, k). Right for
-///   two clusters only. With more, failures in clusters that do not have each other's data lose
-///   none, and are not counted: 2 of 8 disks in clusters of 2 fail in 28 ways, of which 20 lose
-///   nothing, where this counts 4.
+/// - Interleaved, 9.12, with c clusters of n: C(c, k) n^k / C(N, k). The sentence before it omits N
+///   / k! from the count; the equation has it.
+/// - Chained, 9.13 to 9.16, for 1 to 4 failures. If all disks fail, the subtracted cases do not
+///   exist: two failures of 2 disks give -1, three of 3 give 1, four of 4 give -1, although all of
+///   these lose data. The section begins with "up to floor(2 / n) failures"; floor(n / 2) is meant.
+/// - Group rotate, 9.17, for k from 1 to n: 1 for one failure, otherwise c C(n, k) / C(N, k). This
+///   is correct for two clusters only. With more, it does not count failures in clusters that have
+///   none of each other's data, which lose nothing: 2 of 8 disks in clusters of 2 fail in 28 ways,
+///   of which 20 lose no data, but this counts 4.
 pub(super) fn printed_survival(layout: &Layout, failures: usize) -> Option<(&'static str, f64)> {
     let disks = layout.disks();
     let sets = |n: usize, k: usize| binomial(n as u64, k as u64) as f64;

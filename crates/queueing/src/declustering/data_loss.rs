@@ -7,41 +7,41 @@ use diskarm_core::declustered::{DiskSet, Layout, LayoutKind};
 /// Sets of failed disks that are equivalent by a symmetry of the layout; `failed` is one of them.
 struct State {
     failed: DiskSet,
-    /// The rates to other states, by their numbers; 0 beyond the end.
+    /// The rates of transitions to other states, by their numbers; 0 beyond the end.
     rates: Vec<f64>,
     loss: f64,
-    /// The time that a unit of time here represents; more than 1 once others have been eliminated.
+    /// The time represented by a unit of time in this state; above 1 once others are eliminated.
     time: f64,
 }
 
 /// Returns the mean time until data are lost, starting without failures. Times to failure and to
-/// repair are exponential with these positive means, in the same unit as the result. Failed disks
-/// are repaired independently and in parallel. An infinite `repair` means no repairs.
+/// repair are exponential with these positive means, in the unit of the result. Failed disks are
+/// repaired independently and in parallel. An infinite `repair` means no repairs.
 ///
 /// A state of the chain is a set of failed disks that loses no data, together with all sets that
 /// are equivalent to it by a symmetry of the layout. This is exact. The number of failed disks
 /// alone is a sufficient state for basic mirroring, interleaved clusters and two clusters of group
-/// rotate, but not for a chain, where failures of 0 and 2 endanger three disks, and failures of 0
-/// and 4 endanger four.
+/// rotate, but not for a chain: failures of disks 0 and 2 endanger three disks, failures of 0 and 4
+/// endanger four.
 ///
 /// Solved by eliminating states without subtractions, so the result is accurate however rare
 /// failures are (Grassmann, Taksar and Heyman, "Regenerative analysis and steady state
 /// distributions for Markov chains", 1985).
 pub fn mean_time_to_data_loss(layout: &Layout, failure: f64, repair: f64) -> f64 {
-    solved(layout, failure, repair, |failed| shape(layout, failed))
+    solve(layout, failure, repair, |failed| shape(layout, failed))
 }
 
 /// Returns the approximate mean time to data loss for repairs much shorter than the time to
 /// failure: MTTF^2 / N (G - 1) MTTR (liu05, appendix A), in the unit of `failure` and `repair`.
 ///
-/// The appendix defines G as the number of disks of a parity group. Here G - 1 disks share data
-/// with a given disk: 1, n - 1, 2 and n for basic, interleaved, chained and group rotate.
+/// The appendix defines G as the number of disks in a parity group. Here G - 1 disks share data
+/// with each disk: 1, n - 1, 2 and n for basic, interleaved, chained and group rotate.
 pub fn approximate_time_to_data_loss(layout: &Layout, failure: f64, repair: f64) -> f64 {
     let endangered = layout.sharing(0).len();
     failure * failure / (layout.disks() as f64 * endangered as f64 * repair)
 }
 
-/// Returns a value that is equal for sets of failed disks that are equivalent by symmetry.
+/// Returns the same value for all sets of failed disks that are equivalent by symmetry.
 fn shape(layout: &Layout, failed: DiskSet) -> Vec<usize> {
     match layout.kind() {
         LayoutKind::Basic | LayoutKind::Interleaved { .. } => vec![failed.len()],
@@ -61,8 +61,8 @@ fn shape(layout: &Layout, failed: DiskSet) -> Vec<usize> {
 
 /// Returns the distance from each failed disk to the next, around the ring of disks.
 fn gaps(layout: &Layout, failed: DiskSet) -> Vec<usize> {
-    let next_round = failed.iter().next().map(|first| first + layout.disks());
-    let next = failed.iter().skip(1).chain(next_round);
+    let wrapped = failed.iter().next().map(|first| first + layout.disks());
+    let next = failed.iter().skip(1).chain(wrapped);
     failed
         .iter()
         .zip(next)
@@ -71,7 +71,7 @@ fn gaps(layout: &Layout, failed: DiskSet) -> Vec<usize> {
 }
 
 /// Returns the mean time to data loss of a Markov chain whose states are the values of `shape`.
-fn solved<S: Ord>(layout: &Layout, failure: f64, repair: f64, shape: impl Fn(DiskSet) -> S) -> f64 {
+fn solve<S: Ord>(layout: &Layout, failure: f64, repair: f64, shape: impl Fn(DiskSet) -> S) -> f64 {
     let mut states = states(layout, 1.0 / failure, 1.0 / repair, shape);
     while states.len() > 1 {
         eliminate_last(&mut states);
@@ -81,8 +81,8 @@ fn solved<S: Ord>(layout: &Layout, failure: f64, repair: f64, shape: impl Fn(Dis
 
 fn states<S: Ord>(
     layout: &Layout,
-    failing: f64,
-    repaired: f64,
+    failure_rate: f64,
+    repair_rate: f64,
     shape: impl Fn(DiskSet) -> S,
 ) -> Vec<State> {
     let new = |failed| State {
@@ -98,12 +98,12 @@ fn states<S: Ord>(
         let failed = states[at].failed;
         for disk in 0..layout.disks() {
             let (next, rate) = if failed.contains(disk) {
-                (failed.without(disk), repaired)
+                (failed.without(disk), repair_rate)
             } else if layout.sharing(disk).intersects(failed) {
-                states[at].loss += failing;
+                states[at].loss += failure_rate;
                 continue;
             } else {
-                (failed.with(disk), failing)
+                (failed.with(disk), failure_rate)
             };
             let number = *numbers.entry(shape(next)).or_insert_with(|| {
                 states.push(new(next));
@@ -161,10 +161,10 @@ mod tests {
     use crate::declustering::tests::{all, example, fail_another, layout, survival};
     use crate::simulated::{Random, means};
 
-    /// Two disks, by hand: from both, after 1 / 2 f, to one; from there back at the rate r, or lost
-    /// at f. So T = 3 / 2 f + r / 2 f^2.
+    /// Two disks, calculated by hand: with both, one fails after 1 / 2 f; then it is repaired at
+    /// the rate r, or the other one fails at the rate f. So T = 3 / 2 f + r / 2 f^2.
     #[test]
-    fn two_disks_are_as_by_hand() {
+    fn two_disks_match_a_calculation_by_hand() {
         for kind in [LayoutKind::Basic, LayoutKind::Chained] {
             let found = mean_time_to_data_loss(&layout(kind, 2), 1e6, 24.0);
             let expected = 1.5e6 + 1e12 / 48.0;
@@ -172,9 +172,9 @@ mod tests {
         }
     }
 
-    /// Two pairs, by hand, for failures at the rate f and repairs at r: T0 = 1 / 4 f + T1.
+    /// Two pairs, calculated by hand for the failure rate f and repair rate r: T0 = 1 / 4 f + T1.
     #[test]
-    fn four_disks_are_as_by_hand() {
+    fn four_disks_match_a_calculation_by_hand() {
         let (f, r) = (0.01, 0.3);
         // T1 (3 f + r) = 1 + r T0 + 2 f T2, T2 (2 f + 2 r) = 1 + 2 r T1.
         let two = |one: f64| (1.0 + 2.0 * r * one) / (2.0 * f + 2.0 * r);
@@ -187,10 +187,10 @@ mod tests {
         assert!((found / expected - 1.0).abs() < 1e-12, "{found}");
     }
 
-    /// Without repairs the mean time is the sum over k of the probability that k failures survive,
-    /// times the mean time to the next one.
+    /// Without repairs, the mean time is the sum over k of the probability that data survive k
+    /// failures, times the mean time to the next one.
     #[test]
-    fn without_repairs_it_follows_from_the_counts() {
+    fn time_without_repairs_follows_from_the_survival_probabilities() {
         for layout in all(12) {
             let found = mean_time_to_data_loss(&layout, 100.0, f64::INFINITY);
             let disks = layout.disks();
@@ -204,8 +204,8 @@ mod tests {
     fn symmetric_states_are_exact() {
         for layout in all(10) {
             let found = mean_time_to_data_loss(&layout, 30.0, 7.0);
-            // A state for each set of failed disks.
-            let full = solved(&layout, 30.0, 7.0, |failed| failed);
+            // With a state for each set of failed disks.
+            let full = solve(&layout, 30.0, 7.0, |failed| failed);
             assert!((found / full - 1.0).abs() < 1e-12, "{layout:?}");
         }
     }
@@ -213,41 +213,41 @@ mod tests {
     #[test]
     fn the_number_of_failures_is_not_a_state_of_a_chain() {
         let [_, _, chain, _] = example();
-        let of = |failed: [usize; 2]| {
+        let endangered = |failed: [usize; 2]| {
             let failed: DiskSet = failed.into_iter().collect();
             (0..8)
                 .filter(|disk| chain.sharing(*disk).intersects(failed))
                 .count()
         };
-        assert_eq!((of([0, 2]), of([0, 4])), (3, 4));
-        let rough = solved(&chain, 30.0, 7.0, DiskSet::len);
+        assert_eq!((endangered([0, 2]), endangered([0, 4])), (3, 4));
+        let approximate = solve(&chain, 30.0, 7.0, DiskSet::len);
         let exact = mean_time_to_data_loss(&chain, 30.0, 7.0);
-        assert!((rough / exact - 1.0).abs() > 1e-3, "{rough} {exact}");
+        assert!((approximate / exact - 1.0).abs() > 1e-3, "{approximate}");
     }
 
-    /// Appendix A is the limit for short repairs: off by a few times MTTR / MTTF.
+    /// Appendix A is the limit for short repairs; its error is a few times MTTR / MTTF.
     #[test]
-    fn short_repairs_lead_to_appendix_a() {
+    fn short_repairs_approach_appendix_a() {
         for layout in all(12) {
             for ratio in [1e-3, 1e-5, 1e-9] {
                 let found = mean_time_to_data_loss(&layout, 1.0, ratio);
                 let limit = approximate_time_to_data_loss(&layout, 1.0, ratio);
                 assert!(found > limit * (1.0 - 1e-12), "{layout:?}");
-                let off = 3.0 * layout.disks() as f64 * ratio;
-                assert!(found / limit - 1.0 < off, "{layout:?} {ratio}");
+                let tolerance = 3.0 * layout.disks() as f64 * ratio;
+                assert!(found / limit - 1.0 < tolerance, "{layout:?} {ratio}");
             }
         }
         let endangered = example().map(|layout| layout.sharing(0).len());
         assert_eq!(endangered, [1, 3, 2, 4]);
     }
 
-    /// Disks with clocks of their own: each fails and is repaired at instants drawn for it, and
-    /// data are lost when both disks of a block are down. 20 means of 500 runs.
+    /// Each disk fails and is repaired at independent random times, and data are lost when both
+    /// disks of a block are down: 20 means of 500 runs.
     #[test]
-    fn simulated_disks_agree() {
+    fn mean_time_to_data_loss_matches_a_simulation() {
         const MEANS: [f64; 2] = [100.0, 10.0];
         for layout in example() {
-            let places: Vec<DiskSet> = layout.period().map(|place| place.disks()).collect();
+            let copies: Vec<DiskSet> = layout.period().map(|copies| copies.disks()).collect();
             let lost = |random: &mut Random| {
                 let mut next = [0.0; 8].map(|_: f64| random.exponential(1.0 / MEANS[0]));
                 let mut down = DiskSet::NONE;
@@ -260,7 +260,7 @@ mod tests {
                     } else {
                         down.without(disk)
                     };
-                    if places.iter().any(|place| place.union(down) == down) {
+                    if copies.iter().any(|copies| copies.union(down) == down) {
                         return now;
                     }
                     next[disk] = now + random.exponential(1.0 / MEANS[usize::from(is_up)]);

@@ -1,10 +1,10 @@
-//! Layouts against brute force, the printed equations and simulations.
+//! Compares layouts with brute force, the equations of the thesis and simulations.
 
 use super::comparison::printed_survival;
 use super::*;
 use crate::simulated::{Random, means};
 
-/// Every layout on 2 to `max` disks.
+/// Returns all layouts of 2 to `max` disks.
 pub fn all(max: usize) -> Vec<Layout> {
     let kinds = |cluster| {
         [
@@ -12,21 +12,21 @@ pub fn all(max: usize) -> Vec<Layout> {
             LayoutKind::GroupRotate { cluster },
         ]
     };
-    let of = |disks: usize| {
+    let layouts = |disks: usize| {
         let clusters = (1..=disks).flat_map(kinds);
         let kinds = [LayoutKind::Basic, LayoutKind::Chained]
             .into_iter()
             .chain(clusters);
         kinds.filter_map(move |kind| Layout::new(kind, disks).ok())
     };
-    (2..=max).flat_map(of).collect()
+    (2..=max).flat_map(layouts).collect()
 }
 
 pub fn layout(kind: LayoutKind, disks: usize) -> Layout {
     Layout::new(kind, disks).unwrap()
 }
 
-/// The four layouts of the thesis' example: 8 disks, clusters of 4.
+/// Returns the four layouts in the example of the thesis: 8 disks, clusters of 4.
 pub fn example() -> [Layout; 4] {
     [
         LayoutKind::Basic,
@@ -37,12 +37,11 @@ pub fn example() -> [Layout; 4] {
     .map(|kind| layout(kind, 8))
 }
 
-/// All sets of `disks` disks.
 pub fn sets(disks: usize) -> impl Iterator<Item = DiskSet> {
     (0_u32..1 << disks).map(move |bits| (0..disks).filter(|disk| bits >> disk & 1 == 1).collect())
 }
 
-/// A disk that is not in `failed`, each equally likely.
+/// Returns a random disk that is not in `failed`, all equally likely.
 pub fn fail_another(random: &mut Random, layout: &Layout, failed: DiskSet) -> usize {
     loop {
         let disk = (random.uniform() * layout.disks() as f64) as usize;
@@ -52,16 +51,16 @@ pub fn fail_another(random: &mut Random, layout: &Layout, failed: DiskSet) -> us
     }
 }
 
-/// Every set of failures: data are lost if both disks of a block have failed.
+/// All sets of failures: data are lost if both disks of a block have failed.
 #[test]
 fn a_set_survives_if_every_block_has_a_copy() {
     for layout in all(12) {
-        let places: Vec<DiskSet> = layout.period().map(CopyDisks::disks).collect();
+        let copies: Vec<DiskSet> = layout.period().map(CopyDisks::disks).collect();
         let mut counts = vec![0; layout.disks() + 1];
         let mut expected = Vec::new();
         for failed in sets(layout.disks()) {
-            let is_left = |place: &DiskSet| place.iter().any(|disk| !failed.contains(disk));
-            let survives = places.iter().all(is_left);
+            let is_left = |disks: &DiskSet| disks.iter().any(|disk| !failed.contains(disk));
+            let survives = copies.iter().all(is_left);
             assert_eq!(layout.survives(failed), survives, "{layout:?} {failed:?}");
             if survives {
                 counts[failed.len()] += 1;
@@ -76,19 +75,19 @@ fn a_set_survives_if_every_block_has_a_copy() {
     }
 }
 
-/// Returns the minimum load of the busiest disk over all routings of the reads: the maximum, over
-/// all sets of surviving disks, of the data whose copies are only within the set, per disk of the
-/// set. No routing is better, as these disks have to serve those data; and one achieves it, by the
+/// Returns the minimum load of the busiest disk over all routings of reads: the maximum, over all
+/// sets of surviving disks, of the data with copies only in the set, per disk of the set. No
+/// routing is better because these disks must serve those data; and one achieves it, by the
 /// max-flow min-cut theorem.
 fn min_max_load(layout: &Layout, failed: DiskSet) -> f64 {
     let disks = layout.disks();
     let bits = |set: DiskSet| set.iter().fold(0_usize, |bits, disk| bits | 1 << disk);
     let mut within = vec![0; 1 << disks];
-    for place in layout.period() {
-        let left = place.disks().iter().filter(|disk| !failed.contains(*disk));
+    for copies in layout.period() {
+        let left = copies.disks().iter().filter(|disk| !failed.contains(*disk));
         within[bits(left.collect())] += 1;
     }
-    // Data within a set are the sum of those on exactly its subsets.
+    // The data within a set are the sum of those on exactly one of its subsets.
     for disk in 0..disks {
         for set in (0..1 << disks).filter(|set| set >> disk & 1 == 1) {
             within[set] += within[set ^ 1 << disk];
@@ -106,10 +105,10 @@ fn no_routing_has_a_smaller_maximum_load() {
         for failed in survived(&layout) {
             let loads = loads(&layout, failed).unwrap();
             let left: Vec<f64> = loads.iter().flatten().map(|load| load.reads).collect();
-            let greatest = left.iter().copied().fold(0.0, f64::max);
+            let max = left.iter().copied().fold(0.0, f64::max);
             let min = min_max_load(&layout, failed);
-            assert!((greatest - min).abs() < 1e-9, "{layout:?} {failed:?}");
-            // So loads are equal wherever any routing makes them equal.
+            assert!((max - min).abs() < 1e-9, "{layout:?} {failed:?}");
+            // So loads are equal if any routing makes them equal.
             let equal = layout.disks() as f64 / left.len() as f64;
             assert!((left.iter().sum::<f64>() / equal - left.len() as f64).abs() < 1e-9);
             assert_eq!(is_balanced(&layout, failed), (min - equal).abs() < 1e-9);
@@ -117,8 +116,7 @@ fn no_routing_has_a_smaller_maximum_load() {
     }
 }
 
-/// Returns the number of surviving sets of `failures` that leave equal loads, and the number of
-/// all.
+/// Returns the number of surviving sets of `failures` with equal loads, and of all surviving sets.
 fn balanced(layout: &Layout, failures: usize) -> (usize, usize) {
     let mut survived = survived(layout);
     survived.retain(|failed| failed.len() == failures);
@@ -128,8 +126,8 @@ fn balanced(layout: &Layout, failures: usize) -> (usize, usize) {
     (balanced.count(), survived.len())
 }
 
-/// Section 9.2.3 says that a chain is balanced "only when k = 2^m". It is balanced exactly where
-/// failures are equally far apart, for every k from 2 on that divides N: N / k sets.
+/// Section 9.2.3 says that a chain is balanced "only when k = 2^m". It is balanced exactly if
+/// failures are equally far apart, which they are in N / k sets for each k that divides N.
 #[test]
 fn a_chain_is_balanced_if_failures_are_equally_far_apart() {
     for disks in 3..=12 {
@@ -147,8 +145,8 @@ fn a_chain_is_balanced_if_failures_are_equally_far_apart() {
     assert_eq!(balanced(&twelve, 3), (4, 112));
     assert!(is_balanced(&twelve, [0, 4, 8].into_iter().collect()));
     assert_eq!(balanced(&layout(LayoutKind::Chained, 10), 4), (0, 25));
-    // The examples of the thesis: disks 0 and 2 leave disk 1 with twice its reads, and four
-    // failures of 8 leave all others with the same load.
+    // The examples in the thesis: if disks 0 and 2 fail, disk 1 has twice its reads, and after four
+    // failures of 8 all others have the same load.
     let [_, _, eight, _] = example();
     let loads = loads(&eight, [0, 2].into_iter().collect()).unwrap();
     assert_eq!(loads[1].unwrap().reads, 2.0);
@@ -158,9 +156,9 @@ fn a_chain_is_balanced_if_failures_are_equally_far_apart() {
 }
 
 /// Table 9.1, "load after one disk failure", for 8 disks in clusters of 4. Interleaved is balanced
-/// in the cluster of the failed disk only: these three serve 4/3 of the reads, the other four 1.
+/// only within clusters: the three disks left in one serve 4/3 of the reads, the other four 1.
 #[test]
-fn one_failure_is_balanced_as_in_table_9_1_except_for_interleaved() {
+fn balance_after_one_failure_matches_table_9_1_except_for_interleaved() {
     let is_balanced = example().map(|layout| balanced(&layout, 1) == (8, 8));
     assert_eq!(is_balanced, [false, false, true, true]);
     let [_, interleaved, ..] = example();
@@ -172,14 +170,14 @@ fn one_failure_is_balanced_as_in_table_9_1_except_for_interleaved() {
             .all(|reads| (reads - 4.0 / 3.0).abs() < 1e-12)
     );
     assert!(reads[3..].iter().all(|reads| (reads - 1.0).abs() < 1e-12));
-    // In one cluster of all disks it is, as chained and group rotate are.
+    // It is balanced in a single cluster of all disks.
     let one = layout(LayoutKind::Interleaved { cluster: 8 }, 8);
     assert_eq!(balanced(&one, 1), (8, 8));
 }
 
 fn assert_near(found: Load, reads: f64, writes: f64) {
-    let off = found.distance(Load { reads, writes });
-    assert!(off < 1e-12, "{found:?}, expected {reads} and {writes}");
+    let error = found.distance(Load { reads, writes });
+    assert!(error < 1e-12, "{found:?}, expected {reads} and {writes}");
 }
 
 fn failed(disks: &[usize]) -> DiskSet {
@@ -188,7 +186,7 @@ fn failed(disks: &[usize]) -> DiskSet {
 
 /// Equations 9.1, 9.3, 9.5 and 9.8: λ_R + 2 λ_W.
 #[test]
-fn without_failures_all_loads_are_as_printed() {
+fn loads_without_failures_match_the_thesis() {
     for layout in all(12) {
         for load in loads(&layout, DiskSet::NONE).unwrap() {
             assert_near(load.unwrap(), 1.0, 2.0);
@@ -197,11 +195,11 @@ fn without_failures_all_loads_are_as_printed() {
     }
 }
 
-/// 9.2 and 9.4: the partner, or the rest of the cluster of n, has n / (n - 1) λ_R + 2 λ_W, and no
-/// other disk has more to do. The line before 9.4 reaches 2 λ_W by (n - 2) / (n - 2), where n - 1
-/// shares of 1 / (n - 1) are meant.
+/// 9.2 and 9.4: the partner, or the rest of the cluster of n, has n / (n - 1) λ_R + 2 λ_W, and the
+/// loads of other disks do not change. The line before 9.4 reaches 2 λ_W by (n - 2) / (n - 2), but
+/// n - 1 shares of 1 / (n - 1) are meant.
 #[test]
-fn a_failure_in_a_pair_or_cluster_is_as_printed() {
+fn loads_after_a_failure_in_a_pair_or_cluster_match_the_thesis() {
     for layout in all(12) {
         let cluster = match layout.kind() {
             LayoutKind::Basic => 2,
@@ -233,12 +231,11 @@ fn interleaved_loads_do_not_depend_on_the_share_of_primary_copies() {
     }
 }
 
-/// 9.6 and 9.7, each disk's share of the previous disk's reads and of its own: disk i serves
-/// (n - i) / (n - 1) and i / (n - 1) after disk 0 of n has failed, and (n - 2 i) / (n - 2) and
-/// 2 i / (n - 2) after disks 0 and n / 2. The thesis lets i run from 0 to n / 2 in 9.7, where the
-/// disks have failed.
+/// 9.6 and 9.7, each disk's share of the previous disk's reads and of its own: disk i serves (n -
+/// i) / (n - 1) and i / (n - 1) after disk 0 of n has failed, and (n - 2 i) / (n - 2) and 2 i / (n
+/// - 2) after disks 0 and n / 2. In 9.7 of the thesis i includes 0 and n / 2, the failed disks.
 #[test]
-fn chains_share_as_printed() {
+fn shares_of_chains_match_the_thesis() {
     for disks in 3..=12 {
         let chain = layout(LayoutKind::Chained, disks);
         let one = failed(&[0]);
@@ -262,26 +259,27 @@ fn chains_share_as_printed() {
 /// Asserts that `disk` of a chain serves these shares of the previous disk's reads and of its own.
 #[track_caller]
 fn assert_read_shares(chain: &Layout, disk: usize, failed: DiskSet, expected: [f64; 2]) {
-    let before = (disk + chain.disks() - 1) % chain.disks();
+    let previous = (disk + chain.disks() - 1) % chain.disks();
     let share = |primary: usize| {
-        let place = chain.copy_disks(primary as u64);
-        match (failed.contains(primary), failed.contains(place.secondary)) {
+        let copies = chain.copy_disks(primary as u64);
+        match (failed.contains(primary), failed.contains(copies.secondary)) {
             (true, _) => 0.0,
             (_, true) => 1.0,
-            _ => chain.primary_share(place, failed),
+            _ => chain.primary_share(copies, failed),
         }
     };
-    let off = [1.0 - share(before) - expected[0], share(disk) - expected[1]];
+    let shares = [1.0 - share(previous), share(disk)];
+    let off = [shares[0] - expected[0], shares[1] - expected[1]];
     assert!(off.iter().all(|off| off.abs() < 1e-12), "{disk}: {off:?}");
 }
 
-/// 9.9 and 9.10 print n / (2 n - k) λ_R + λ_W after k failures of one cluster, half of the load on
-/// the scale of 9.8: the thesis here takes one of two clusters to have primary copies only, and the
-/// other one secondary copies only, so that 2 n disks have the data of n. By enumeration 4 + 4
+/// 9.9 and 9.10 give n / (2 n - k) λ_R + λ_W after k failures in one cluster, half of the load on
+/// the scale of 9.8: here the thesis assumes that one of two clusters has primary copies only, and
+/// the other one secondary copies only, so 2 n disks have the data of n. By enumeration, 4 + 4
 /// disks serve 8/7 of the reads each, not 4/7. In the line before 9.9, α / n of the failed disk's
 /// reads should be 1 / n; its result is right.
 #[test]
-fn group_rotate_serves_twice_what_is_printed() {
+fn loads_of_group_rotate_are_twice_those_of_the_thesis() {
     for cluster in 1..=6 {
         let layout = layout(LayoutKind::GroupRotate { cluster }, 2 * cluster);
         for failures in 0..=cluster {
@@ -300,10 +298,10 @@ fn group_rotate_serves_twice_what_is_printed() {
 
 /// 20 runs of 4,000 requests to random blocks, two thirds of them reads, after two failures.
 #[test]
-fn simulated_requests_agree() {
+fn loads_match_simulated_requests() {
     const READS: f64 = 2.0 / 3.0;
     for layout in example() {
-        // In different clusters, but the same one of group rotate.
+        // The failed disks are in different clusters, but in one cluster of group rotate.
         let down = match layout.kind() {
             LayoutKind::GroupRotate { .. } => failed(&[1, 3]),
             _ => failed(&[1, 4]),
@@ -312,16 +310,17 @@ fn simulated_requests_agree() {
             let mut random = Random::new(seed);
             let mut accesses = [0.0; 8];
             for _ in 0..4_000 {
-                let place = layout.copy_disks((random.uniform() * 96_000.0) as u64);
+                let copies = layout.copy_disks((random.uniform() * 96_000.0) as u64);
                 let left = |disk: usize| !down.contains(disk);
-                let both = left(place.primary) && left(place.secondary);
+                let both = left(copies.primary) && left(copies.secondary);
                 let is_first = if both {
-                    random.uniform() < layout.primary_share(place, down)
+                    random.uniform() < layout.primary_share(copies, down)
                 } else {
-                    left(place.primary)
+                    left(copies.primary)
                 };
                 let is_read = random.uniform() < READS;
-                for (disk, is_chosen) in [(place.primary, is_first), (place.secondary, !is_first)] {
+                let [first, second] = [copies.primary, copies.secondary];
+                for (disk, is_chosen) in [(first, is_first), (second, !is_first)] {
                     if left(disk) && (is_chosen || !is_read) {
                         accesses[disk] += 8.0 / 4_000.0;
                     }
@@ -340,7 +339,7 @@ fn simulated_requests_agree() {
 
 const EXACT: f64 = 1e-12;
 
-/// The number of sets of k failed disks that lose no data, for k from 0 to the number of disks.
+/// Counts the sets of k failed disks that lose no data, for k from 0 to the number of disks.
 fn survived_by_number(layout: &Layout) -> Vec<u64> {
     let mut counts = vec![0; layout.disks() + 1];
     for failed in survived(layout) {
@@ -349,20 +348,20 @@ fn survived_by_number(layout: &Layout) -> Vec<u64> {
     counts
 }
 
-/// The probability that `failures` lose no data, if all sets of this size are equally likely.
+/// Returns the probability that `failures` lose no data, if all sets are equally likely.
 pub fn survival(layout: &Layout, failures: usize) -> f64 {
     let sets = binomial(layout.disks() as u64, failures as u64);
     survived_by_number(layout)[failures] as f64 / sets as f64
 }
 
-/// That probability as the thesis prints it.
+/// Returns the probability according to the thesis.
 fn printed(layout: &Layout, failures: usize) -> f64 {
     printed_survival(layout, failures).unwrap().1
 }
 
 /// 8 disks in clusters of 4, after 2, 3 and 4 failures, to three decimals.
 #[test]
-fn the_example_of_the_thesis_is_exact() {
+fn the_example_in_the_thesis_is_exact() {
     let expected = [
         [0.857, 0.571, 0.229],
         [0.571, 0.0, 0.0],
@@ -382,11 +381,11 @@ fn the_example_of_the_thesis_is_exact() {
 #[test]
 fn equations_9_11_and_9_12_are_exact() {
     for layout in all(12) {
-        let is_right = matches!(
+        let is_covered = matches!(
             layout.kind(),
             LayoutKind::Basic | LayoutKind::Interleaved { .. }
         );
-        for failures in (0..=layout.disks()).filter(|_| is_right) {
+        for failures in (0..=layout.disks()).filter(|_| is_covered) {
             let printed = printed(&layout, failures);
             let exact = survival(&layout, failures);
             assert!((printed - exact).abs() < EXACT, "{layout:?} {failures}");
@@ -408,9 +407,9 @@ fn interleaved_survives_less_than_basic() {
     }
 }
 
-/// All chains: right, except for the fewest disks, where they give 1 or -1 for what loses data.
+/// The equations hold unless all disks fail: then they give 1 or -1, although data are lost.
 #[test]
-fn equations_9_13_to_9_16_are_exact_beyond_the_fewest_disks() {
+fn equations_9_13_to_9_16_are_exact_unless_all_disks_fail() {
     let mut wrong = Vec::new();
     for disks in 2..=12 {
         let chain = layout(LayoutKind::Chained, disks);
@@ -427,9 +426,9 @@ fn equations_9_13_to_9_16_are_exact_beyond_the_fewest_disks() {
     assert_eq!(wrong, [(2, 2, -1.0), (3, 3, 1.0), (4, 4, -1.0)]);
 }
 
-/// The sets of k disks on a ring without neighbours: N / (N - k) C(N - k, k).
+/// The number of sets of k disks on a ring without neighbours: N / (N - k) C(N - k, k).
 #[test]
-fn a_chain_survives_as_often_as_a_ring_has_sets_without_neighbours() {
+fn surviving_sets_of_a_chain_have_no_neighbours() {
     for disks in 3..=16_u64 {
         let counts = survived_by_number(&layout(LayoutKind::Chained, disks as usize));
         for (k, count) in (0..disks).zip(counts) {
@@ -439,7 +438,7 @@ fn a_chain_survives_as_often_as_a_ring_has_sets_without_neighbours() {
     }
 }
 
-/// Two clusters: exact. Four and more: the equation counts less than survives.
+/// With four or more clusters, the equation counts too few surviving sets.
 #[test]
 fn equation_9_17_is_exact_for_two_clusters_only() {
     for layout in all(12) {
@@ -449,9 +448,10 @@ fn equation_9_17_is_exact_for_two_clusters_only() {
         for failures in 1..=cluster {
             let printed = printed(&layout, failures);
             let exact = survival(&layout, failures);
-            let is_right = (printed - exact).abs() < EXACT;
+            let is_correct = (printed - exact).abs() < EXACT;
             let is_pair = layout.disks() == 2 * cluster;
-            assert_eq!(is_right, is_pair || failures == 1, "{layout:?} {failures}");
+            let is_expected = is_pair || failures == 1;
+            assert_eq!(is_correct, is_expected, "{layout:?} {failures}");
             assert!(printed < exact + EXACT);
         }
     }
@@ -460,7 +460,7 @@ fn equation_9_17_is_exact_for_two_clusters_only() {
     assert_eq!((counts[2], (printed * 28.0).round()), (20, 4.0));
 }
 
-/// Each pair of clusters survives in 2 (1 + x)^n - 1 ways, by powers of x for failures.
+/// Each pair of clusters has 2 (1 + x)^n - 1 surviving sets, by powers of x for failures.
 #[test]
 fn pairs_of_clusters_fail_independently() {
     for layout in all(16) {
@@ -470,10 +470,10 @@ fn pairs_of_clusters_fail_independently() {
         let mut product = vec![1];
         for _ in 0..layout.disks() / (2 * cluster) {
             let mut next = vec![0; product.len() + cluster];
-            for (have, ways) in product.iter().enumerate() {
+            for (failures, sets) in product.iter().enumerate() {
                 for more in 0..=cluster {
                     let factor = if more == 0 { 1 } else { 2 };
-                    next[have + more] += ways * factor * binomial(cluster as u64, more as u64);
+                    next[failures + more] += sets * factor * binomial(cluster as u64, more as u64);
                 }
             }
             product = next;
@@ -483,9 +483,9 @@ fn pairs_of_clusters_fail_independently() {
     }
 }
 
-/// 20 runs of 2,000 random failures of three of 12 disks, whose loss is found block by block.
+/// 20 runs of 2,000 random failures of three of 12 disks; losses are determined block by block.
 #[test]
-fn simulated_failures_agree() {
+fn survival_matches_simulated_failures() {
     for kind in [
         LayoutKind::Basic,
         LayoutKind::Interleaved { cluster: 3 },
@@ -493,7 +493,7 @@ fn simulated_failures_agree() {
         LayoutKind::GroupRotate { cluster: 3 },
     ] {
         let layout = layout(kind, 12);
-        let places: Vec<DiskSet> = layout.period().map(CopyDisks::disks).collect();
+        let copies: Vec<DiskSet> = layout.period().map(CopyDisks::disks).collect();
         let run = |seed| {
             let mut random = Random::new(seed);
             let survived = (0..2_000).filter(|_| {
@@ -501,7 +501,7 @@ fn simulated_failures_agree() {
                 for _ in 0..3 {
                     failed = failed.with(fail_another(&mut random, &layout, failed));
                 }
-                places.iter().all(|place| place.union(failed) != failed)
+                copies.iter().all(|disks| disks.union(failed) != failed)
             });
             [survived.count() as f64 / 2_000.0]
         };
@@ -512,7 +512,7 @@ fn simulated_failures_agree() {
 
 /// Table 9.1, "maximum number of failed disks".
 #[test]
-fn as_many_disks_may_fail_as_table_9_1_says() {
+fn the_maximum_number_of_failures_matches_table_9_1() {
     for layout in all(12) {
         let expected = match layout.kind() {
             LayoutKind::Interleaved { cluster } => layout.disks() / cluster,

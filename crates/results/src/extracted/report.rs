@@ -1,4 +1,4 @@
-//! The HTML page on an extraction, with the tables and charts of worthington96.
+//! The HTML page on an extraction, with tables and charts like those of worthington96.
 
 use std::collections::BTreeSet;
 
@@ -16,16 +16,16 @@ use diskarm_plot::{Axis, Figure, Point, Series, rounded};
 use super::{ExtractionReport, assumed, outcome, unknown};
 use crate::html::{Html, Section, figure, page, wide};
 
-/// Returns the page, which depends on nothing but the measurements.
+/// Returns the page, which depends on the measurements only.
 pub fn html(extracted: &ExtractionReport<'_>) -> String {
     let findings = &extracted.checkpoint.findings;
     let values = extracted.values();
-    let (between, unknown) = (mtbrcs(findings), undetermined(extracted));
+    let (mtbrc, unknown) = (mtbrcs(findings), undetermined(extracted));
     let mut sections: Vec<Section> = vec![
         ("drive", "The drive", basics(extracted.checkpoint)),
         ("seeks", "Seek times", seeks(findings)),
         ("times", "Overheads and other times", times(values)),
-        ("mtbrc", "Minimum times between completions", between),
+        ("mtbrc", "Minimum times between completions", mtbrc),
         ("buffer", "The buffer", buffer(findings)),
         ("zones", "Zones", zones(findings)),
         ("defects", "Defects", defects(findings)),
@@ -54,10 +54,10 @@ fn head(extracted: &ExtractionReport<'_>) -> Html {
     let outcomes = checkpoint.records.iter().map(|record| outcome(record).0);
     let count = |name| outcomes.clone().filter(|outcome| *outcome == name).count();
     let [done, failed, skipped] = ["done", "failed", "skipped"].map(count);
-    let mut made = format!("{done} measurements succeeded");
+    let mut outcomes = format!("{done} measurements succeeded");
     for (number, what) in [(failed, "failed"), (skipped, "skipped")] {
         if number > 0 {
-            made += &format!(", {number} {what}");
+            outcomes += &format!(", {number} {what}");
         }
     }
     let values = extracted.values();
@@ -66,24 +66,24 @@ fn head(extracted: &ExtractionReport<'_>) -> Html {
         found.count()
     };
     let known = count(|provenance| matches!(provenance, Provenance::Measured { .. }));
-    let open = count(|provenance| matches!(provenance, Provenance::Unknown(_)));
+    let unknown = count(|provenance| matches!(provenance, Provenance::Unknown(_)));
     let cost = checkpoint.cost();
     let summary = format!(
-        "{known} values measured, {open} not determined; {} commands in {:.0} s on the drive",
+        "{known} values measured, {unknown} not determined; {} commands in {:.0} s on the drive",
         cost.commands,
         cost.time.as_s()
     );
     let warning = if failed > 0 { " warning" } else { "" };
     let class = &format!("summary{warning}");
     let source = format!("{}{serial}; {effort} effort, {writes}", checkpoint.drive);
-    let counts = [paragraph("count", made), paragraph("cells", summary)];
+    let counts = [paragraph("count", outcomes), paragraph("cells", summary)];
     let heading = Html::element("h1", title(extracted));
     let results = Html::with("div", &[("class", class)], counts);
     Html::element("header", [heading, paragraph("source", source), results])
 }
 
-/// Returns a table whose headings are separated by ` | `; those with `<` are of text columns. The
-/// first cell of a row is its heading.
+/// Returns a table with headings separated by ` | `, of which those with `<` are for text columns.
+/// The first cell of a row is its heading.
 fn table(heads: &str, rows: impl IntoIterator<Item = Vec<Html>>) -> Html {
     let heads: Vec<&str> = heads.split(" | ").collect();
     let has_words: Vec<bool> = heads.iter().map(|head| head.starts_with('<')).collect();
@@ -114,7 +114,7 @@ fn ms(span: Span) -> String {
     format!("{:.3}", span.as_ms())
 }
 
-/// The drive's basic properties (tables 4, 9, 14 and 19).
+/// Returns the drive's basic properties (tables 4, 9, 14 and 19).
 fn basics(checkpoint: &Checkpoint) -> Html {
     let findings = &checkpoint.findings;
     let identity = &checkpoint.identity;
@@ -152,7 +152,7 @@ fn listed(rows: Vec<(&str, String)>) -> Html {
     Html::element("dl", rows.collect::<Html>())
 }
 
-/// The zones (tables 5, 10, 15 and 20).
+/// Returns the table of zones (tables 5, 10, 15 and 20).
 fn zones(findings: &Findings) -> Html {
     let Some(chosen) = &findings.layout else {
         return Html::default();
@@ -195,7 +195,7 @@ fn short(number: f64) -> String {
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-/// The measured and assumed values of mechanics, overheads and bus.
+/// Returns the measured and assumed values of mechanics, overheads and bus.
 fn times(values: &[MeasuredValue]) -> Html {
     let is_time = |found: &&MeasuredValue| {
         let table = found.key.split('.').next();
@@ -230,7 +230,7 @@ fn times(values: &[MeasuredValue]) -> Html {
     }
 }
 
-/// Rounds a value to the decimals of half the width of its interval, if both have the same unit.
+/// Rounds a value to the decimals of its spread, if both have the same unit.
 fn as_precise(value: &str, spread: &str) -> String {
     let parts = |text| {
         let (number, unit) = str::split_once(text, ' ')?;
@@ -246,7 +246,7 @@ fn as_precise(value: &str, spread: &str) -> String {
     }
 }
 
-/// The facts of the buffer (tables 7, 11, 16 and 21): hypothesis, decision and evidence.
+/// Returns the facts about the buffer (tables 7, 11, 16 and 21): hypothesis, decision and evidence.
 fn buffer(findings: &Findings) -> Html {
     let Some(facts) = &findings.buffer else {
         return Html::default();
@@ -354,12 +354,12 @@ fn costs(extracted: &ExtractionReport<'_>) -> Html {
     table(heads, rows)
 }
 
-/// Maximum distance in the chart of short seeks, in cylinders.
+/// The maximum distance in the chart of short seeks, in cylinders.
 const SHORT: u32 = 100;
-/// Number of kinds of pairs with a scatter chart.
+/// The number of kinds of pairs with a scatter chart.
 const SCATTERS: usize = 3;
 
-/// Mean and maximum seek curves, full and short (figures 3 and 12 to 15).
+/// Draws mean and maximum seek curves, full and short (figures 3 and 12 to 15).
 pub fn seeks(findings: &Findings) -> Html {
     let lines = lines(findings);
     if lines.is_empty() {
@@ -396,9 +396,9 @@ pub fn seeks(findings: &Findings) -> Html {
 
 struct Line {
     label: &'static str,
-    /// Distance, time, and half of its interval.
+    /// Distance, time, and half the width of its interval.
     points: Vec<(u32, Span, Option<Span>)>,
-    /// Drawn as a broad line below the others, with which it should agree.
+    /// True for a broad line below the others, which should agree with it.
     is_reference: bool,
 }
 
@@ -472,7 +472,7 @@ fn draw(id: &str, plotted: &Figure, caption: Html) -> Html {
     figure(id, [&plotted.svg(), &plotted.narrow_svg()], caption)
 }
 
-/// Minimum times between completions (table 1), with scatter charts of some.
+/// Returns the minimum times between completions (table 1), with scatter charts of some.
 pub fn mtbrcs(findings: &Findings) -> Html {
     let all = &findings.mtbrcs;
     if all.is_empty() {
@@ -514,7 +514,7 @@ fn scatter(between: &MtbrcFinding) -> Figure {
         is_reference: true,
         ..Series::default()
     };
-    // Gaps keep the points apart.
+    // Gaps separate the points.
     let gap = Point::new(f64::NAN, f64::NAN);
     let dot = |pair: &Pair| [Point::new(pair.distance.as_ms(), pair.between.as_ms()), gap];
     let dots = |label: &str, caught: bool| {
@@ -542,7 +542,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_value_is_as_precise_as_its_interval() {
+    fn values_are_as_precise_as_their_spreads() {
         for (value, spread, shown) in [
             ("11111111.11165294 ns", "0.010 ns", "11111111.112 ns"),
             ("0.890042 ms", "0.0073 ms", "0.8900 ms"),

@@ -18,7 +18,7 @@ pub fn decimals(value: Option<f64>) -> String {
     value.map_or("-".to_owned(), |value| format!("{value:.3}"))
 }
 
-/// Formats a unit, and the confidence interval of the number before it.
+/// Formats a unit and the confidence interval of the preceding number.
 pub fn with_interval(unit: &str, ci95: Option<f64>) -> String {
     match ci95 {
         Some(ci95) => format!("{unit}  ± {ci95:.3} (95 % confidence)"),
@@ -26,14 +26,14 @@ pub fn with_interval(unit: &str, ci95: Option<f64>) -> String {
     }
 }
 
-/// Lines of a label, a number in a column, and its unit.
+/// Lines with a label, a number in a column, and its unit.
 #[derive(Default)]
 pub struct Table {
     pub lines: String,
 }
 
 impl Table {
-    /// Adds a label and the text after it. A long label takes the place of spaces before the text.
+    /// Adds a label and a text; a long label replaces spaces at the start of the text.
     pub fn line(&mut self, label: &str, rest: &str) {
         let spaces = rest.len() - rest.trim_start().len();
         let excess = label.chars().count().saturating_sub(LABEL);
@@ -86,7 +86,7 @@ pub struct RequestClass {
     pub service_ms: Metrics<RequestTotals>,
 }
 
-/// Metrics of one table; in JSON by their keys.
+/// The metrics of one table; JSON uses their keys.
 pub struct Metrics<T: 'static> {
     table: &'static [Metric<T>],
     /// The values; `None` if nothing was counted.
@@ -129,7 +129,7 @@ impl Metrics<ResponseStats> {
 }
 
 impl<T> Metrics<T> {
-    /// Adds a line for each; `ci95` belongs to the first.
+    /// Adds a line for each metric; `ci95` belongs to the first.
     pub fn lines(&self, mut ci95: Option<f64>, t: &mut Table) {
         for metric in self.table {
             if let Some((label, unit)) = metric.line {
@@ -215,9 +215,9 @@ pub fn load_line(
     t.numbers(label, requests, [mean, p95, busy, waiting]);
 }
 
-/// A part in one run, or in several with the mean of each metric.
+/// A part in one run, or in several, with the mean of each metric.
 pub struct PartMetrics {
-    /// Its place; empty for the only one.
+    /// The name of the part; empty for a single one.
     part: String,
     kind: &'static str,
     /// The role of a disk among the others, in the table.
@@ -226,12 +226,12 @@ pub struct PartMetrics {
 }
 
 impl PartMetrics {
-    /// Returns the parts of the device in all runs, which have the same.
+    /// Returns the parts of the device, which are the same in all runs.
     pub fn all(runs: &[Run]) -> Vec<Self> {
         let first = runs.first().map_or(&[][..], |run| &run.parts);
         let parts = first.iter().enumerate().map(|(number, part)| {
-            let alike = runs.iter().filter_map(|run| run.parts.get(number));
-            Self::new(part, role(part, first), &alike.collect::<Vec<_>>())
+            let in_runs = runs.iter().filter_map(|run| run.parts.get(number));
+            Self::new(part, role(part, first), &in_runs.collect::<Vec<_>>())
         });
         parts.collect()
     }
@@ -239,7 +239,7 @@ impl PartMetrics {
     fn new(first: &ComponentReport, role: &'static str, runs: &[&ComponentReport]) -> Self {
         let name = first.work.kind();
         let kind = PART_KINDS.iter().find(|kind| kind.name == name);
-        let kind = kind.unwrap_or_else(|| panic!("no metrics of a part of kind {name}"));
+        let kind = kind.unwrap_or_else(|| panic!("parts of kind {name} have no metrics"));
         let mean = |metric: &PartMetric| {
             let values = runs.iter().filter_map(|part| (metric.value)(&part.work));
             let values: Vec<f64> = values.collect();
@@ -286,8 +286,8 @@ impl Serialize for PartMetrics {
     }
 }
 
-/// Returns the role of a disk among all `parts`: failed, or within a member that has failed; or the
-/// spare of a rebuild, which is its array's last member.
+/// Returns the role of a disk among all `parts`: failed, or in a failed member; or the spare of a
+/// rebuild, which is the last member of its array.
 fn role(disk: &ComponentReport, parts: &[ComponentReport]) -> &'static str {
     let Work::Disk(_) = disk.work else {
         return "";
@@ -309,19 +309,19 @@ fn role(disk: &ComponentReport, parts: &[ComponentReport]) -> &'static str {
     role
 }
 
-/// Returns the number of the member of `array` that a part is, or is within.
+/// Returns the number of the member of `array` that contains a part.
 fn member(part: &ComponentReport, array: &ComponentReport) -> Option<usize> {
-    let place = match array.name.as_str() {
+    let path = match array.name.as_str() {
         "" => &part.name,
         name => part.name.strip_prefix(name)?.strip_prefix('.')?,
     };
-    place.split('.').next()?.parse().ok()
+    path.split('.').next()?.parse().ok()
 }
 
 /// Adds the effects of failures on an array, and the progress of its rebuild.
 fn redundancy(part: &PartMetrics, t: &mut Table) {
-    // Blocks are counted in the part, which may be one of several.
-    let (failed, of) = match part.part.as_str() {
+    // Block numbers are relative to the part, which may be one of several.
+    let (failed, of_part) = match part.part.as_str() {
         "" => ("disks failed".to_owned(), String::new()),
         name => (
             format!("disks failed in part {name}"),
@@ -344,20 +344,20 @@ fn redundancy(part: &PartMetrics, t: &mut Table) {
     line("  rebuilt", rebuilt, 1, "% of the disk that failed first");
     let unit = "s; it continues after the last request";
     line("  rebuild took", figure("rebuild_s"), 3, unit);
-    let unit = "s if all of it were under this load";
+    let unit = "s if all of it ran under this load";
     line("  whole rebuild", figure("rebuild_projected_s"), 3, unit);
     let block = figure("rebuild_stopped_at_block");
-    let unit = "is the block that could not be read";
+    let unit = "is a block that could not be read";
     line("  rebuild stopped at", block, 0, unit);
     let Some(lost) = some("lost_blocks") else {
         return;
     };
     line("  data lost at", figure("lost_at_s"), 3, "s");
-    line("  blocks lost", Some(lost), 0, &of);
-    line("  first block lost", figure("lost_from_block"), 0, &of);
+    line("  blocks lost", Some(lost), 0, &of_part);
+    line("  first block lost", figure("lost_from_block"), 0, &of_part);
 }
 
-/// Writes a line for each part, grouped by kinds.
+/// Adds a line for each part, grouped by kind.
 pub fn part_lines(parts: &[PartMetrics], t: &mut Table) {
     for kind in PART_KINDS {
         let parts: Vec<_> = parts.iter().filter(|part| part.kind == kind.name).collect();
@@ -369,7 +369,7 @@ pub fn part_lines(parts: &[PartMetrics], t: &mut Table) {
                 part.line(kind, t);
                 let lost = part.figure("failed").filter(|failed| *failed > 0.0);
                 if kind.name == "cache" && lost.is_some() {
-                    t.row("", lost, 0, "destages failed: what they held is lost");
+                    t.row("", lost, 0, "destages failed: their data are lost");
                 }
             }
         }

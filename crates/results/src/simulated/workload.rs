@@ -1,4 +1,4 @@
-//! The workload of a run as it is printed.
+//! The printed workload of a run.
 
 use std::path::Path;
 
@@ -29,7 +29,7 @@ pub struct Workload {
     json: Value,
     #[serde(skip)]
     pub sentence: String,
-    /// Completions left out of the results.
+    /// The number of completions that the results omit.
     #[serde(skip)]
     pub warmup_requests: u64,
 }

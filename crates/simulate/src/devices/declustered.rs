@@ -21,31 +21,31 @@ pub(super) const ENTRY: Entry = Entry {
             ("disks=8", "the number of disks, from 2 to 24"),
             (
                 "layout=chained",
-                "where the second copies of a disk are: on its partner (basic), on the other disks \
-                 of its cluster (interleaved), on the next disk (chained), or on the disks of \
-                 another cluster (group-rotate)",
+                "where the second copies of a disk's data are: on its partner (basic), on the \
+                 other disks of its cluster (interleaved), on the next disk (chained), or on the \
+                 disks of another cluster (group-rotate)",
             ),
             (
                 "cluster=4",
-                "with layout=interleaved or group-rotate, the disks of a cluster, which must \
-                 divide the disks",
+                "with layout=interleaved or group-rotate, the number of disks in a cluster, which \
+                 must divide the number of disks",
             ),
             (
                 "failed=0@60s",
-                "a disk, counted from 0, and when it fails, before the run without \"@\"; may be \
-                 given several times: if two disks fail that had both copies of some data, these \
-                 are lost, and the array serves nothing from then on; without this parameter none \
-                 fails",
+                "a disk, counted from 0, and when it fails; without \"@\" it fails before the run; \
+                 may be given several times: if the two disks with both copies of some data fail, \
+                 the data are lost, and the array serves nothing from then on; without this \
+                 parameter no disk fails",
             ),
             (
                 "rebuild=50%",
-                "what the first failed disk had is rebuilt on a spare, stripe unit by stripe unit \
-                 from its failure or the first request on; this is the share of the time that the \
-                 rebuild takes, from 0.1 % to 100 %; without this parameter there is no spare",
+                "share of the time spent rebuilding the first failed disk on a spare, stripe unit \
+                 by stripe unit, from 0.1 % to 100 %; the rebuild starts when the disk fails or, \
+                 if later, at the first request; without this parameter there is no spare",
             ),
             (
                 "stripe=64KiB",
-                "the stripe unit: what one disk has of consecutive blocks",
+                "the stripe unit: the amount of consecutive data on one disk",
             ),
             POLICY,
         ],
@@ -87,7 +87,7 @@ fn layout(args: &mut Parameters<'_>, disks: usize) -> Result<Layout, InputError>
     let is_clustered = matches!(name, "interleaved" | "group-rotate");
     let cluster = match (is_clustered, given) {
         (true, None) => {
-            let expected = format!("the disks of a cluster, for layout={name}");
+            let expected = format!("the number of disks in a cluster, for layout={name}");
             return Err(InputError::missing(args.field("cluster"), expected));
         }
         (false, Some(cluster)) => {
@@ -102,10 +102,10 @@ fn layout(args: &mut Parameters<'_>, disks: usize) -> Result<Layout, InputError>
         "chained" => LayoutKind::Chained,
         _ => LayoutKind::GroupRotate { cluster },
     };
-    Layout::new(kind, disks).map_err(|error| misfit(error, kind, args))
+    Layout::new(kind, disks).map_err(|error| layout_error(error, kind, args))
 }
 
-fn misfit(error: LayoutError, kind: LayoutKind, args: &Parameters<'_>) -> InputError {
+fn layout_error(error: LayoutError, kind: LayoutKind, args: &Parameters<'_>) -> InputError {
     let (key, found, expected) = match error {
         LayoutError::Disks(disks) => ("disks", disks, format!("2 to {MAX_DISKS}")),
         LayoutError::Pairs(disks) => ("disks", disks, "an even number, for layout=basic".into()),

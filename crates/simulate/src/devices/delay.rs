@@ -16,9 +16,9 @@ pub(super) const ENTRY: Entry = Entry {
             DRIVE,
             (
                 "time=5ms",
-                "how much later each request completes than it would without the delay; any number \
-                 of requests may be late at the same time, so the device below serves others \
-                 meanwhile; from 0 to an hour",
+                "the time, up to an hour, by which the completion of each request is delayed; any \
+                 number of requests can be delayed at the same time, while the device below serves \
+                 others",
             ),
             (
                 "writes=10ms",

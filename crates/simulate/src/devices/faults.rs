@@ -18,32 +18,33 @@ pub(super) const ENTRY: Entry = Entry {
             DRIVE,
             (
                 "medium=\"0.1% after 16 retries\"",
-                "this share of reads and writes fails, after this many retries of a revolution \
-                 each; a range of blocks in place of the share (1000..1010, without 1010) makes \
-                 those that touch it fail, or only reads or writes (1000..1010 reads); can be \
-                 given several times",
+                "this share of reads and writes fails, after this many retries of one revolution \
+                 each; a range of blocks instead of the share (1000..1010, without 1010) makes \
+                 requests that touch it fail, or only the reads or writes among them (1000..1010 \
+                 reads); can be given several times",
             ),
             (
                 "recovered=\"0.1% after 2 retries\"",
-                "written like medium: these succeed after retries; those of a share need from 1 \
-                 to this many, all equally likely; those of a range of blocks exactly this many",
+                "the same syntax as medium, but these requests succeed after retries: with a \
+                 share, after 1 to this many, all equally likely; with a range of blocks, after \
+                 exactly this many",
             ),
             (
                 "spikes=\"1% for 50ms\"",
-                "this share of requests takes longer by this time",
+                "this share of requests takes this much longer",
             ),
             (
                 "recalibrate=\"every 10min for 0.5s\"",
-                "after each such interval the device serves nothing for this time",
+                "after each interval the device serves nothing for this time",
             ),
             (
                 "outage=\"10s to 12s\"",
-                "between these times of the run the device cannot be reached: requests fail at \
-                 once, so clients need a think time; can be given several times",
+                "between these times of the run the device is unreachable: requests fail \
+                 immediately, so clients need a think time; can be given several times",
             ),
             (
                 "seed=0",
-                "gives other random faults; added to the seed of the run",
+                "added to the seed of the run; another value gives different random faults",
             ),
         ],
         needs: Knowledge::Nothing,
@@ -53,8 +54,8 @@ pub(super) const ENTRY: Entry = Entry {
     read,
 };
 
-const ERRORS: &str = "a share or a range of blocks, and how many retries, such as \"0.1% after \
-                      16 retries\" or \"1000..1010 reads after 2 retries\"";
+const ERRORS: &str = "a share or a range of blocks, and the number of retries, such as \"0.1% \
+                      after 16 retries\" or \"1000..1010 reads after 2 retries\"";
 const SPIKES: &str = "a share and a time, such as \"1% for 50ms\"";
 const RECALIBRATE: &str = "two times, the second shorter, such as \"every 10min for 0.5s\"";
 const OUTAGE: &str = "two times of the run, the second later, up to an hour, such as \"10s to \
@@ -109,7 +110,7 @@ impl Config for FaultInjection {
     }
 }
 
-/// The errors listed under `key`, with at least `min_retries` each.
+/// Reads the errors listed under `key`, with at least `min_retries` each.
 fn errors(
     args: &mut Parameters<'_>,
     key: &'static str,
@@ -151,17 +152,17 @@ impl Errors {
 
 /// Reads `0.1% after 16 retries` and `1000..1010 reads after 16 retries`.
 fn error(text: &str) -> Option<Errors> {
-    let (what, retries) = text.split_once(" after ")?;
+    let (affected, retries) = text.split_once(" after ")?;
     let number = retries.trim();
     let number = number
         .strip_suffix("retries")
         .or(number.strip_suffix("retry"))?;
     let retries = number.trim_end().parse().ok()?;
-    if let Some(share) = share(what) {
+    if let Some(share) = share(affected) {
         return Some(Errors::Random(RandomErrors { share, retries }));
     }
-    let (range, affected) = match what.trim().split_once(' ') {
-        None => (what.trim(), AffectedOps::Both),
+    let (range, affected) = match affected.trim().split_once(' ') {
+        None => (affected.trim(), AffectedOps::Both),
         Some((range, "reads")) => (range, AffectedOps::Reads),
         Some((range, "writes")) => (range, AffectedOps::Writes),
         Some(_) => return None,
@@ -186,8 +187,8 @@ fn time(text: &str) -> Option<Span> {
 }
 
 fn spikes(text: &str) -> Option<Spikes> {
-    let (of, delay) = text.split_once(" for ")?;
-    let (share, delay) = (share(of)?, time(delay)?);
+    let (fraction, delay) = text.split_once(" for ")?;
+    let (share, delay) = (share(fraction)?, time(delay)?);
     (delay > Span::ZERO).then_some(Spikes { share, delay })
 }
 

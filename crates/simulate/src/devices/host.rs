@@ -17,13 +17,13 @@ pub(super) const ENTRY: Entry = Entry {
             DRIVE,
             (
                 "policy=fcfs",
-                "the order in which requests go on: a policy of `diskarm policies`, with its \
+                "the order in which requests are sent on: one of `diskarm policies`, with its \
                  parameters",
             ),
             (
                 "merge=128KiB",
-                "sequential requests that wait become one command of at most this size; without \
-                 it none are merged",
+                "waiting sequential requests are merged into one command of at most this size; \
+                 without this parameter none are merged",
             ),
         ],
         needs: Knowledge::Inner,

@@ -11,13 +11,13 @@ use crate::device::{Parameter, Parameters, PartKind, metrics};
 
 pub(super) const POLICY: Parameter = (
     "policy=fcfs",
-    "the order in which each disk serves what waits for it: a policy of `diskarm policies`, with \
-     its parameters",
+    "the order in which each disk serves waiting requests: one of `diskarm policies`, with its \
+     parameters",
 );
 
-/// The latest failure: more than a rebuild takes with a thousandth of the time.
+/// The latest failure: longer than a rebuild that gets a thousandth of the time.
 const MAX_HOURS: f64 = 10_000.0;
-/// The minimum share of the time for a rebuild: each pause is then 999 times as long as a step.
+/// The minimum share of the time for a rebuild, at which each pause is 999 times as long as a step.
 const MIN_SHARE: f64 = 0.001;
 const REBUILD: &str = "a share of the time from 0.1 % to 100 %, such as \"50 %\"";
 
@@ -44,7 +44,7 @@ pub(super) fn failures(
         let at = instant(&text).ok_or_else(|| {
             let found = format!("{member}@{text}");
             let expected =
-                format!("a time from 0 s to {MAX_HOURS} h behind \"@\", such as \"{member}@60s\"");
+                format!("a time from 0 s to {MAX_HOURS} h after \"@\", such as \"{member}@60s\"");
             InputError::new(args.field("failed"), &found, expected)
         })?;
         Ok(Failure { member, at })
@@ -54,8 +54,8 @@ pub(super) fn failures(
     members.sort_unstable();
     match members.windows(2).find(|two| two[0] == two[1]) {
         None => Ok(failures),
-        Some(twice) => {
-            let found = format_args!("{} twice", twice[0]);
+        Some(pair) => {
+            let found = format_args!("{} twice", pair[0]);
             let expected = "each disk at most once";
             Err(InputError::shown(args.field("failed"), found, expected))
         }
@@ -64,11 +64,11 @@ pub(super) fn failures(
 
 fn instant(text: &str) -> Option<Instant> {
     let at_s = quantity::time_s(text)?;
-    let is_sound = (0.0..=MAX_HOURS * 3_600.0).contains(&at_s);
-    is_sound.then(|| Instant::from_ns((at_s * 1e9).round() as u64))
+    let is_valid = (0.0..=MAX_HOURS * 3_600.0).contains(&at_s);
+    is_valid.then(|| Instant::from_ns((at_s * 1e9).round() as u64))
 }
 
-/// Reads the share of the time that a rebuild takes, for which a disk must fail.
+/// Reads the share of the time that a rebuild takes. Fails if there is one but no disk fails.
 pub(super) fn rebuild(
     failures: &[Failure],
     args: &mut Parameters<'_>,
@@ -78,7 +78,7 @@ pub(super) fn rebuild(
         (MIN_SHARE..=1.0).contains(&share).then_some(share)
     })?;
     if rebuild.is_some() && failures.is_empty() {
-        let expected = "a disk that fails, such as \"0\" or \"0@60s\", as there is a rebuild";
+        let expected = "a disk that fails, such as \"0\" or \"0@60s\", for the rebuild";
         return Err(InputError::missing(args.field("failed"), expected));
     }
     Ok(rebuild)
@@ -110,7 +110,7 @@ pub(super) fn sectors(
     })
 }
 
-/// A disk that is part of a device. In studies the mean over all disks.
+/// A disk that is part of a device. Studies report the mean over all disks.
 pub(super) const DISK: PartKind = PartKind {
     name: "disk",
     metrics: metrics! { Work::Disk(w) =>
@@ -135,14 +135,14 @@ pub(super) const DISK: PartKind = PartKind {
     },
 };
 
-/// The failures of disks of an array, and its rebuild. In studies the mean over all arrays.
+/// The failures of disks in an array, and its rebuild. Studies report the mean over all arrays.
 pub(super) const REDUNDANCY: PartKind = PartKind {
     name: "redundancy",
     metrics: metrics! { Work::Redundancy(w) =>
         "failed_disks" => Some(w.failed as f64);
         "failed_at_s" => w.failed_at.map(since_start_s);
         "rebuilt" => w.rebuilt_fraction,
-            column "rebuilt" "Share of the failed disk that the spare has";
+            column "rebuilt" "Share of the failed disk that is rebuilt";
         "rebuild_s" => w.rebuild_time.map(Span::as_s), column "rebuild_s" "Time to rebuild, s";
         "rebuild_projected_s" => w.rebuild_projected.map(Span::as_s),
             column "rebuild_projected_s" "Time to rebuild under load, s";

@@ -20,8 +20,8 @@ pub(super) const ENTRY: Entry = Entry {
             DRIVES,
             (
                 "policy=fcfs",
-                "the order in which each of the two serves what waits for it: a policy of \
-                 `diskarm policies`, with its parameters",
+                "the order in which each of the two serves waiting requests: one of `diskarm \
+                 policies`, with its parameters",
             ),
             QUEUE,
             ROUTING,
@@ -30,16 +30,16 @@ pub(super) const ENTRY: Entry = Entry {
             COMPLETE,
             (
                 "failed=0@60s",
-                "one of the two, 0 or 1, and when it fails, before the run without \"@\"; may be \
-                 given for both: if the second fails before a rebuild has ended, data are lost, \
-                 and nothing is served from then on; without this parameter none fails",
+                "which of the two fails, 0 or 1, and when; without \"@\" it fails before the run; \
+                 may be given for both: if the second fails before a rebuild has ended, data are \
+                 lost, and nothing is served from then on; without this parameter neither fails",
             ),
             (
                 "rebuild=50%",
-                "what the first failed one had is rebuilt on a spare, in steps of 64 KiB from its \
-                 failure or the first request on; this is the share of the time that the rebuild \
-                 takes, from 0.1 % to 100 %: after each step it pauses; without this parameter \
-                 there is no spare",
+                "share of the time spent rebuilding the first device to fail on a spare, from 0.1 \
+                 % to 100 %; the rebuild starts when the device fails or, if later, at the first \
+                 request, and pauses after each step of 64 KiB; without this parameter there is no \
+                 spare",
             ),
         ],
         needs: Knowledge::Inner,
@@ -52,37 +52,36 @@ pub(super) const ENTRY: Entry = Entry {
 /// The parameters that stripes over pairs have too.
 pub(super) const QUEUE: Parameter = (
     "queue=independent",
-    "where reads wait: in the queue of the one that the routing names (independent), or in one \
-     queue from which either takes the next when it is free (shared), with routing=affinity only \
-     those of its own part",
+    "where reads wait: in the queue of the device that the routing chooses (independent), or in \
+     one queue that both serve (shared); with routing=affinity each serves only its own part",
 );
 pub(super) const ROUTING: Parameter = (
     "routing=cyclic",
-    "which one reads, with independent queues: in turn (cyclic), at random (uniform), the one \
-     with fewer requests (jsq), with policy=fcfs the one that completes the read sooner (srt) or \
-     serves it faster after the last request in its queue (olr), with policy=satf so that the mean \
-     response (minr) or service (mins) of all that waits is least, or by address (affinity); \
-     affinity(pivot=30%) gives the first 30 % of the blocks to the first, \
-     affinity(pivot=capacities) half of them, affinity(pivot=cylinders) those of the first half of \
-     the cylinders (`diskarm queueing` computes the pivots of equal utilisations and of the least \
-     response), and affinity(relaxed=2) gives a read to the other one if its own has more than 2 \
-     requests more, or with queue=shared, if nothing waits for the other one and more than 2 \
-     requests for its own. srt, olr, minr and mins serve on copies, for each read, all that \
-     waits: with 32 requests outstanding srt and olr compute about 10 times as long as jsq, minr \
-     and mins 25 times, and more with longer queues",
+    "which device serves a read, with independent queues: in turn (cyclic), at random (uniform), \
+     the one with fewer requests (jsq), with policy=fcfs the one that completes the read sooner \
+     (srt) or serves it faster after the last request in its queue (olr), with policy=satf so that \
+     the mean response time (minr) or service time (mins) of all waiting requests is lowest, or by \
+     address (affinity); affinity(pivot=30%) gives the first 30 % of the blocks to the first \
+     device, affinity(pivot=capacities) half of them, affinity(pivot=cylinders) those in the first \
+     half of the cylinders (`diskarm queueing` computes the pivots for equal utilisations and for \
+     the shortest mean response), and affinity(relaxed=2) sends a read to the other device if its \
+     own has over 2 more requests waiting, or, with queue=shared, if none wait for the other and \
+     more than 2 wait for its own. For each read, srt, olr, minr and mins simulate the service of \
+     all waiting requests on copies of the devices: with 32 requests outstanding, srt and olr take \
+     about 10 times as long as jsq, minr and mins 25 times, and more with longer queues",
 );
 pub(super) const LAYOUT: Parameter = (
     "layout=normal",
-    "where the second holds the data: as the first does (normal), or in the opposite order \
+    "how the second device stores the data: like the first (normal), or in the opposite order \
      (transposed)",
 );
 pub(super) const UNIT: Parameter = (
     "unit=1MiB",
-    "with layout=transposed, the size of the parts that keep their own order",
+    "with layout=transposed, the size of the parts within which the order stays the same",
 );
 pub(super) const COMPLETE: Parameter = (
     "complete=both",
-    "when a write completes: with the later copy (both), or with the first",
+    "when a write completes: after both copies (both), or after the first (first)",
 );
 
 const PIVOT: &str = "capacities, cylinders, or a share of the blocks above 0 % and below 100 %, \
@@ -92,21 +91,21 @@ const PIVOT_OF_ARRAY: &str = "capacities, or a share of the blocks above 0 % and
 const ROUTINGS: &[&str] = &[
     "uniform", "cyclic", "jsq", "srt", "olr", "minr", "mins", "affinity",
 ];
-/// The size of the parts that keep their order, in bytes: several tracks.
+/// The size of the parts within which the order stays the same, in bytes: several tracks.
 const UNIT_BYTES: u64 = 1 << 20;
-const REBUILT_BYTES: u64 = 64 << 10;
+const REBUILD_STEP_BYTES: u64 = 64 << 10;
 
 #[derive(Debug)]
 struct Mirrored(MirrorConfig);
 
 fn read(args: &mut Parameters<'_>) -> Result<Box<dyn Config>, InputError> {
-    let step = rebuilt_at_once(args.context);
+    let step = rebuild_step(args.context);
     Ok(Box::new(Mirrored(mirroring(2, step, args)?)))
 }
 
-pub(super) fn rebuilt_at_once(context: Context<'_>) -> SectorCount {
+pub(super) fn rebuild_step(context: Context<'_>) -> SectorCount {
     let disk = context.disk();
-    SectorCount((REBUILT_BYTES / disk.sector.0).clamp(1, disk.sectors.0))
+    SectorCount((REBUILD_STEP_BYTES / disk.sector.0).clamp(1, disk.sectors.0))
 }
 
 /// Reads the parameters of pairs with `disks` disks in all that rebuild in steps of `step` blocks.
@@ -138,7 +137,7 @@ pub(super) fn mirroring(
     if let Some((needed, name)) = routing.and_then(Routing::rehearsed)
         && policy.to_string() != needed
     {
-        let expected = format!("{needed}, which routing={name} tries");
+        let expected = format!("{needed}, which routing={name} simulates");
         return Err(InputError::shown(args.field("policy"), policy, expected));
     }
     let writes = args.maybe("complete", "both or first", |text| match text {
@@ -174,8 +173,8 @@ fn transposed(args: &mut Parameters<'_>) -> Result<Option<SectorCount>, InputErr
     })?;
     match (is_transposed.unwrap_or(false), unit) {
         (true, unit) => {
-            let usual = (UNIT_BYTES / disk.sector.0).clamp(1, disk.sectors.0);
-            Ok(Some(unit.unwrap_or(SectorCount(usual))))
+            let default = (UNIT_BYTES / disk.sector.0).clamp(1, disk.sectors.0);
+            Ok(Some(unit.unwrap_or(SectorCount(default))))
         }
         (false, None) => Ok(None),
         (false, Some(_)) => {
@@ -248,7 +247,7 @@ impl Config for Mirrored {
     }
 }
 
-/// Builds pair `index` of `pairs`: its disks are consecutive, and its spare follows all disks.
+/// Builds pair `index` of `pairs`: its disks are consecutive, and the spares follow all disks.
 pub(super) fn pair(
     mirroring: &MirrorConfig,
     below: &Below<'_>,

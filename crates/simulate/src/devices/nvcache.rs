@@ -11,54 +11,54 @@ use diskarm_core::text::{Args, Call, InputError};
 use diskarm_core::units::{Instant, SectorCount};
 
 use super::members::{failures, rebuild, sectors};
-use super::mirror::rebuilt_at_once;
+use super::mirror::rebuild_step;
 use crate::device::{Below, Config, DRIVE, DeviceInfo, Entry, Parameters, PartKind, metrics};
 use crate::model::command_size;
 
 pub(super) const ENTRY: Entry = Entry {
     info: DeviceInfo {
         name: "nvcache",
-        summary: "a non-volatile write cache, in front of a device or of a mirrored pair",
+        summary: "a non-volatile write cache, in front of a device or a mirrored pair",
         parameters: &[
             DRIVE,
             (
                 "size=8MiB",
-                "the most data that it holds; when it is full, writes wait",
+                "the capacity of the cache; when it is full, writes wait",
             ),
             (
                 "destage=at-once",
-                "when data go to the disks: at-once, in the order of a queue behind the cache; \
-                 adu(tw=10), which makes a mirrored pair of the drive whose disks write batches of \
-                 10 in turn; ad-cp(tw=10, tr=10), a pair that also writes single requests while \
-                 no read waits, and begins no batch while 10 reads or more wait; both take \
-                 order=ascending (by address), satf (shortest access time first), \
-                 access-at-start (by access time from where the arm is when the batch begins) or \
-                 optimal (up to tw=10): usually ascending for adu, and for ad-cp optimal below \
-                 tw=10 and satf from there on",
+                "when data are written to the disks: at-once, in the order of a queue below the \
+                 cache; adu(tw=10), on a mirrored pair of the drive whose disks write batches of \
+                 10 in turn; ad-cp(tw=10, tr=10), on a pair that also writes single requests while \
+                 no read waits, and begins no batch while 10 or more reads wait; both take \
+                 order=ascending (by address), satf (shortest access time first), access-at-start \
+                 (by access time from the position of the arm at the start of the batch) or \
+                 optimal (up to tw=10); the default is ascending for adu, and for ad-cp optimal \
+                 below tw=10 and satf from there on",
             ),
             (
                 "policy=fcfs",
-                "with adu or ad-cp: the order in which either disk takes reads from their common \
-                 queue, for ad-cp satf if it is not given",
+                "with adu or ad-cp: the order in which the disks take reads from their shared \
+                 queue; the default is satf for ad-cp",
             ),
             (
                 "merge=128KiB",
-                "data to be destaged that touch become one command of at most this size; without \
-                 it none are merged",
+                "adjacent data to be destaged are merged into one command of at most this size; \
+                 without this parameter none are merged",
             ),
             (
                 "failed=0@60s",
-                "with adu or ad-cp: one of the two disks, 0 or 1, and when it fails, as for mirror",
+                "with adu or ad-cp: which of the two disks fails, 0 or 1, and when, as for mirror",
             ),
             (
                 "rebuild=50%",
-                "with adu or ad-cp: the share of the time for which the first failed disk is \
-                 rebuilt on a spare, as for mirror",
+                "with adu or ad-cp: the share of the time spent rebuilding the first failed disk \
+                 on a spare, as for mirror",
             ),
             (
                 "battery_fails=10min",
-                "from this time of the run on, a write completes when the disks have it; without \
-                 it never",
+                "from this time of the run on, a write completes only when it is on the disks; \
+                 without this parameter the battery does not fail",
             ),
         ],
         needs: Knowledge::Inner,
@@ -68,7 +68,7 @@ pub(super) const ENTRY: Entry = Entry {
     read,
 };
 
-/// A non-volatile write cache. In studies the mean over all caches.
+/// A non-volatile write cache. Studies report the mean over all caches.
 pub(super) const CACHE: PartKind = PartKind {
     name: "cache",
     metrics: metrics! { Work::Cache(w) =>
@@ -99,7 +99,7 @@ const BYTES: u64 = 8 << 20;
 #[derive(Debug)]
 struct Cache {
     caching: NvCacheConfig,
-    /// The pair below it; `None` if any other device is below it.
+    /// The pair below the cache; `None` if another device is below it.
     pair: Option<MirrorConfig>,
 }
 
@@ -121,14 +121,14 @@ fn read(args: &mut Parameters<'_>) -> Result<Box<dyn Config>, InputError> {
         Some(destaging) => Some(MirrorConfig {
             policy: match policy {
                 Some(policy) => policy,
-                None => usual_policy(destaging.scheme)?,
+                None => default_policy(destaging.scheme)?,
             },
             reads: ReadDispatch::Shared,
             destaging: Some(destaging),
             failures,
             rebuild: rebuild.map(|share_fraction| RebuildConfig {
                 share_fraction,
-                unit: rebuilt_at_once(args.context),
+                unit: rebuild_step(args.context),
             }),
             ..MirrorConfig::default()
         }),
@@ -136,19 +136,19 @@ fn read(args: &mut Parameters<'_>) -> Result<Box<dyn Config>, InputError> {
     let min = destaging.map_or(1, |destaging| destaging.batch as u64);
     let max = disk.sectors.0;
     let size = sectors(args, "size", min..=max, "8 MiB")?;
-    let usual = SectorCount((BYTES / disk.sector.0).clamp(min.min(max), max));
+    let default = SectorCount((BYTES / disk.sector.0).clamp(min.min(max), max));
     let merge = args.maybe_read("merge", |text, field| command_size(field, text, disk))?;
     let battery = args.maybe_time("battery_fails")?;
     let caching = NvCacheConfig {
-        size: size.unwrap_or(usual),
+        size: size.unwrap_or(default),
         merge,
         battery_fails: battery.map(|after| Instant::START + after),
     };
     Ok(Box::new(Cache { caching, pair }))
 }
 
-/// The order of reads in the thesis.
-fn usual_policy(scheme: DestageScheme) -> Result<PolicyConfig, InputError> {
+/// Returns the default order of reads: that of the thesis.
+fn default_policy(scheme: DestageScheme) -> Result<PolicyConfig, InputError> {
     let name = match scheme {
         DestageScheme::Alternating => "fcfs",
         DestageScheme::Conditional { .. } => "satf",
@@ -156,7 +156,7 @@ fn usual_policy(scheme: DestageScheme) -> Result<PolicyConfig, InputError> {
     PolicyConfig::parse(name, "policy")
 }
 
-/// A scheme of destaging; `None` for none.
+/// Parses a destaging scheme; returns `None` for `at-once`.
 fn destaging(text: &str, field: &str) -> Result<Option<DestageConfig>, InputError> {
     let call = Call::read(text, field)?;
     let mut args = Args::new(&call, ());
@@ -175,7 +175,7 @@ fn destaging(text: &str, field: &str) -> Result<Option<DestageConfig>, InputErro
     };
     let batch = args.maybe_count("tw", 1..=100_000)?;
     let batch = batch.map_or(THRESHOLD, |batch| batch as usize);
-    let usual = match scheme {
+    let default_order = match scheme {
         DestageScheme::Alternating => BatchOrder::Ascending,
         DestageScheme::Conditional { .. } if batch < MAX_OPTIMAL => BatchOrder::Optimal,
         DestageScheme::Conditional { .. } => BatchOrder::Nearest,
@@ -187,7 +187,7 @@ fn destaging(text: &str, field: &str) -> Result<Option<DestageConfig>, InputErro
         "optimal" => Some(BatchOrder::Optimal),
         _ => None,
     })?;
-    let order = order.unwrap_or(usual);
+    let order = order.unwrap_or(default_order);
     if order == BatchOrder::Optimal && batch > MAX_OPTIMAL {
         let expected = format!("at most {MAX_OPTIMAL} with order=optimal");
         return Err(InputError::shown(args.field("tw"), batch, expected));
@@ -202,7 +202,7 @@ fn destaging(text: &str, field: &str) -> Result<Option<DestageConfig>, InputErro
 
 impl Config for Cache {
     fn build(&self, below: &Below<'_>, seed: u64) -> Result<BoxedDevice, InputError> {
-        let stored = match &self.pair {
+        let backing = match &self.pair {
             None => CacheBacking::Device(below.device()?),
             Some(mirroring) => {
                 let members = [below.member(0)?, below.member(1)?];
@@ -213,6 +213,6 @@ impl Config for Cache {
                 CacheBacking::Pair(Box::new(pair.map_err(|unknown| below.refused(&unknown))?))
             }
         };
-        Ok(BoxedDevice::opaque(NvCache::new(stored, self.caching)))
+        Ok(BoxedDevice::opaque(NvCache::new(backing, self.caching)))
     }
 }

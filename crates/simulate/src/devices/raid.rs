@@ -40,17 +40,17 @@ pub(super) const TEN: Entry = Entry {
             COMPLETE,
             (
                 "failed=0@60s",
-                "a disk, counted from 0 (disks 2 and 3 are the second pair), and when it fails, \
-                 before the run without \"@\"; may be given several times: if the other disk of a \
-                 pair fails too before a rebuild has ended, data are lost, and that pair serves \
-                 nothing from then on; without this parameter none fails",
+                "a disk, counted from 0 (disks 2 and 3 are the second pair), and when it fails; \
+                 without \"@\" it fails before the run; may be given several times: if the other \
+                 disk of a pair also fails before a rebuild has ended, data are lost, and that \
+                 pair serves nothing from then on; without this parameter no disk fails",
             ),
             (
                 "rebuild=50%",
-                "what the first failed disk of each pair had is rebuilt on a spare of that pair, \
-                 stripe unit by stripe unit from its failure or the first request on; this is the \
-                 share of the time that the rebuild takes, from 0.1 % to 100 %; without this \
-                 parameter there is no spare",
+                "share of the time spent rebuilding the first failed disk of each pair on a spare \
+                 for that pair, stripe unit by stripe unit, from 0.1 % to 100 %; the rebuild \
+                 starts when the disk fails or, if later, at the first request; without this \
+                 parameter there are no spares",
             ),
         ],
         needs: Knowledge::Inner,
@@ -71,17 +71,16 @@ pub(super) const FIVE: Entry = Entry {
             POLICY,
             (
                 "failed=0@60s",
-                "a disk, counted from 0, and when it fails, before the run without \"@\": what it \
-                 had is read from all others; may be given several times: a second failure before \
-                 a rebuild has ended loses data, and the array serves nothing from then on; \
-                 without this parameter none fails",
+                "a disk, counted from 0, and when it fails; without \"@\" it fails before the run; \
+                 its data are then reconstructed by reading all other disks; may be given several \
+                 times: a second failure before a rebuild has ended loses data, and the array \
+                 serves nothing from then on; without this parameter no disk fails",
             ),
             (
                 "rebuild=50%",
-                "what the first failed disk had is rebuilt on a spare, row by row from its failure \
-                 or the first request on; this is the share of the time that the rebuild takes, \
-                 from 0.1 % to 100 %: after each row it pauses; without this parameter there is no \
-                 spare",
+                "share of the time spent rebuilding the first failed disk on a spare, from 0.1 % \
+                 to 100 %; the rebuild starts when the disk fails or, if later, at the first \
+                 request, and pauses after each row; without this parameter there is no spare",
             ),
         ],
         needs: Knowledge::Inner,
@@ -94,7 +93,7 @@ pub(super) const FIVE: Entry = Entry {
 const DISKS: Parameter = ("disks=8", "the number of disks, from 1 to 1000");
 const STRIPE: Parameter = (
     "stripe=64KiB",
-    "the stripe unit, which is what one disk or pair has of a row",
+    "the stripe unit: the part of a row on one disk or pair",
 );
 
 const MAX_DISKS: u64 = 1_000;
@@ -118,7 +117,7 @@ fn read_zero(args: &mut Parameters<'_>) -> Result<Box<dyn Config>, InputError> {
 fn read_ten(args: &mut Parameters<'_>) -> Result<Box<dyn Config>, InputError> {
     let pairs = args.count("pairs", 1..=MAX_DISKS / 2)? as usize;
     let unit = stripe(args)?;
-    // The policy is that of the pairs, which take all that comes.
+    // The pairs have the policy: they accept every request, so the stripes need none.
     let mirroring = mirror::mirroring(2 * pairs, unit, args)?;
     Ok(Box::new(Array {
         members: pairs,
@@ -177,7 +176,7 @@ impl Config for Array {
         let members = (0..self.members as u64 + spares).map(|index| match &self.pairs {
             None => below.member(index),
             Some(mirroring) => {
-                // Odd, and different from the factors of places, disks, members and streams.
+                // Odd, and different from the factors of levels, disks, members and streams.
                 let seed = seed ^ index.wrapping_mul(0x8ebc_6af0_9c88_c6e3);
                 mirror::pair(mirroring, below, index, self.members as u64, seed)
             }
@@ -190,7 +189,7 @@ impl Config for Array {
 
     fn members(&self) -> usize {
         match self.pairs {
-            // The spares are not in the order of the disks.
+            // Spares are not numbered among the disks.
             Some(_) => 2 * self.members,
             None => self.members + usize::from(self.striping.rebuild_share.is_some()),
         }

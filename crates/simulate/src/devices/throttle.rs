@@ -16,7 +16,7 @@ pub(super) const ENTRY: Entry = Entry {
             DRIVE,
             (
                 "rate=100/s",
-                "the most requests per second (/s), minute (/min) or hour (/h); flushes count",
+                "the most requests per second (/s), minute (/min) or hour (/h), including flushes",
             ),
             (
                 "bytes=10MiB/s",
@@ -25,8 +25,8 @@ pub(super) const ENTRY: Entry = Entry {
             ),
             (
                 "burst=0ms",
-                "how far requests may run ahead of the limits after a pause: with rate=100/s and \
-                 burst=30ms, four requests pass at once; from 0 to an hour",
+                "how far requests may run ahead of the limits after a pause, up to an hour: with \
+                 rate=100/s and burst=30ms, four requests can pass at the same time",
             ),
         ],
         needs: Knowledge::Nothing,

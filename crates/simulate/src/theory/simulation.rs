@@ -1,4 +1,4 @@
-//! The simulations that the theory is compared with, and the compared values.
+//! The simulations with which the theory is compared, and the compared values.
 
 use std::sync::Arc;
 
@@ -16,12 +16,12 @@ use crate::{
     Error, GeneratedRequests, Input, Model, Run, Simulation, Sink, System, never_stop, parallel,
 };
 
-/// If more requests wait, they arrive faster than they are served: a steady load leaves fewer.
+/// If more requests wait, they arrive faster than they are served: fewer wait at a steady load.
 const MAX_WAITING: u64 = 2_000;
 
 /// Simulates requests on one drive.
 pub struct Simulator<'a> {
-    /// The drive without what the theory leaves out.
+    /// The drive without the features that the theory ignores.
     pub system: System,
     pub parameters: &'a Parameters,
     /// Called after each simulation, on any thread.
@@ -33,22 +33,22 @@ pub struct Simulator<'a> {
 pub struct Runs(Vec<(Run, SeekDistance)>);
 
 impl Runs {
-    pub fn mean(&self, of: impl Fn(&Run) -> Option<f64>) -> Option<SimulatedMean> {
-        SimulatedMean::new(self.0.iter().map(|(run, _)| of(run)))
+    pub fn mean(&self, value: impl Fn(&Run) -> Option<f64>) -> Option<SimulatedMean> {
+        SimulatedMean::new(self.0.iter().map(|(run, _)| value(run)))
     }
 
     /// Like [`Self::mean`], but `None` if requests arrived faster than they were served.
-    pub fn steady(&self, of: impl Fn(&Run) -> Option<f64>) -> Option<SimulatedMean> {
-        self.mean(|run| of(run).filter(|_| !run.is_saturated))
+    pub fn steady(&self, value: impl Fn(&Run) -> Option<f64>) -> Option<SimulatedMean> {
+        self.mean(|run| value(run).filter(|_| !run.is_saturated))
     }
 
-    /// Doubts about the drive, which are the same in all runs.
+    /// Returns doubts about the drive, which are the same in all runs.
     pub fn doubts(self) -> Vec<String> {
         let first = self.0.into_iter().next();
         first.map(|(run, _)| run.doubts).unwrap_or_default()
     }
 
-    /// The mean distance from one request to the next, in cylinders.
+    /// Returns the mean distance from one request to the next, in cylinders.
     pub fn seek_distance(&self) -> Option<SimulatedMean> {
         SimulatedMean::new(self.0.iter().map(|(_, distance)| distance.mean_cylinders()))
     }
@@ -71,7 +71,7 @@ impl<'a> Simulator<'a> {
         }
     }
 
-    /// Returns a simulator of a mirrored pair of the drive, with these parameters of `mirror`.
+    /// Returns a simulator of a mirrored pair of the drive, with the parameters `mirror`.
     pub fn pair(&self, mirror: &str, read_share: f64) -> Result<Self, Error> {
         let text = format!("mirror({mirror}, drive={})", self.system.drive.name);
         Ok(Self {
@@ -81,7 +81,7 @@ impl<'a> Simulator<'a> {
         })
     }
 
-    /// Clients without think time, each of which always has a request at the drive.
+    /// Simulates clients without think time: each always has a request at the drive.
     pub fn closed(&self, policy: &'static str, clients: usize) -> Result<Runs, Error> {
         let mean = Span::ZERO;
         let think = Pauses::Deterministic(Deterministic { mean });
@@ -126,7 +126,7 @@ impl<'a> Simulator<'a> {
     }
 }
 
-/// Adds up the distances from each request to the next, in the order of service.
+/// Sums up the distances from each request to the next, in order of service.
 struct SeekDistance {
     layout: Arc<Layout>,
     at: Option<u32>,
@@ -165,25 +165,25 @@ impl Sink for SeekDistance {
 /// The number of simulations of each value.
 pub const RUNS: u64 = 10;
 
-/// The requests: uniform over the drive, at multiples of their size.
+/// The parameters of the requests, which are uniform over the drive, at multiples of their size.
 #[derive(Clone, Debug)]
 pub struct Parameters {
-    /// The size of each.
+    /// The size of each request.
     pub sectors: SectorCount,
     /// The share of reads, from 0 to 1.
     pub read_share: f64,
     /// The mean times between Poisson arrivals to compare; if empty, those of [`LOADS`].
     pub pauses: Vec<Span>,
-    /// The requests of each simulation, of which the first tenth is left out; at least 10.
+    /// The number of requests of each simulation, at least 10; results omit the first tenth.
     pub requests: u64,
     /// The seed of the first simulation.
     pub seed: u64,
 }
 
-/// The default rates, as shares of the largest one in order of arrival.
+/// The default rates, as shares of the largest rate that can be served in order of arrival.
 pub const LOADS: [f64; 3] = [0.3, 0.6, 0.9];
 
-/// The compared values, and all that is needed to repeat the comparison.
+/// The compared values, and everything needed to repeat the comparison.
 #[derive(Debug, Serialize)]
 pub struct Comparison {
     /// The name of the drive.
@@ -192,11 +192,11 @@ pub struct Comparison {
     pub size_sectors: u64,
     /// The share of reads, from 0 to 1.
     pub read_share: f64,
-    /// The simulations of each value, which differ in their seeds.
+    /// The number of simulations of each value, which differ in their seeds.
     pub runs: u64,
-    /// The requests of each, with the warm-up.
+    /// The number of requests of each simulation, including the warm-up.
     pub requests: u64,
-    /// The requests of each that are left out of its results.
+    /// The number of requests of each simulation that its results omit.
     pub warmup: u64,
     /// The seed of the first simulation.
     pub seed: u64,
@@ -228,7 +228,7 @@ impl Group {
     }
 }
 
-/// A value by theory, and its simulation if there is one.
+/// A theoretical value, and the simulated one if there is one.
 #[derive(Debug, Serialize)]
 pub struct Value {
     /// Its name for programs, which ends in its unit.
@@ -238,15 +238,15 @@ pub struct Value {
     pub label: String,
     /// True if the drive meets the assumptions of the formula; if not, it is an approximation.
     pub is_exact: bool,
-    /// The rate of arrivals that it is for, in requests per second.
+    /// The arrival rate for which it holds, in requests per second.
     pub rate_per_s: Option<f64>,
-    /// By theory; `None` where requests arrive faster than they are served.
+    /// The theoretical value; `None` if requests arrive faster than they are served.
     pub theory: Option<f64>,
-    /// The mean over all simulations; `None` without any, and as above.
+    /// The mean over all simulations; `None` without any, or if one was saturated.
     pub simulated: Option<f64>,
     /// Half the width of its 95 % confidence interval, by Student's t.
     pub ci95: Option<f64>,
-    /// True if the theory is in the simulation's interval.
+    /// True if the theoretical value is in the simulation's interval.
     pub is_within: Option<bool>,
 }
 
@@ -279,8 +279,8 @@ impl Value {
     }
 
     pub(super) fn with_simulation(mut self, found: Option<SimulatedMean>) -> Self {
-        let within = |found: SimulatedMean| Some((self.theory? - found.mean).abs() <= found.ci95);
-        self.is_within = found.and_then(within);
+        let agrees = |found: SimulatedMean| Some((self.theory? - found.mean).abs() <= found.ci95);
+        self.is_within = found.and_then(agrees);
         self.simulated = found.map(|found| found.mean);
         self.ci95 = found.map(|found| found.ci95);
         self
@@ -296,7 +296,7 @@ pub(super) struct SimulatedMean {
 }
 
 impl SimulatedMean {
-    /// Returns the mean over two runs or more; `None` if one has no value.
+    /// Returns the mean over at least two runs; `None` if one has no value.
     pub fn new(values: impl Iterator<Item = Option<f64>>) -> Option<Self> {
         let values: Vec<f64> = values.collect::<Option<_>>()?;
         let mean = values.iter().sum::<f64>() / values.len() as f64;
@@ -309,9 +309,9 @@ impl SimulatedMean {
 mod tests {
     use super::*;
 
-    /// 1 to 10: mean 5.5, variance 55 / 6, and t is 2.262157 with 9 degrees of freedom.
+    /// 1 to 10 have the mean 5.5 and variance 55 / 6; t is 2.262157 with 9 degrees of freedom.
     #[test]
-    fn an_interval_is_students() {
+    fn intervals_follow_students_t() {
         let found = SimulatedMean::new((1..=10).map(|n| Some(f64::from(n)))).unwrap();
         assert_eq!(found.mean, 5.5);
         assert!((found.ci95 - 2.262_157 * (55.0_f64 / 60.0).sqrt()).abs() < 1e-12);

@@ -68,11 +68,11 @@ pub(super) fn run(
     }
     let (file, rows) = (&traced.files[0], RowRange::default());
     let predictions = predict(model, file, &traced.reading, rows);
-    let locked = predictions.map_err(|error| error.to_string())?.locked;
-    let rows = locked.rows().iter().skip(warm_up);
+    let followed = predictions.map_err(|error| error.to_string())?.followed;
+    let rows = followed.rows().iter().skip(warm_up);
     let rows = rows.filter(|row| sizes.contains(&row.predicted.request.sectors));
     let errors = rows.map(|row| row.error()).collect();
-    Ok(RunOutcome::Measured(figures(errors, locked.period())))
+    Ok(RunOutcome::Measured(figures(errors, followed.period())))
 }
 
 fn figures(mut errors: Vec<Span>, revolution: Span) -> Vec<Option<f64>> {

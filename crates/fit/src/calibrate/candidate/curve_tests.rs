@@ -1,4 +1,4 @@
-//! Checks corrections against the values that were set.
+//! Compares corrections with the values that were set.
 
 use diskarm_core::spec;
 
@@ -12,8 +12,8 @@ fn mechanics() -> Mechanics {
     spec.mechanics
 }
 
-/// Knot `k` takes `(k mod 5 - 2)` tenths of a millisecond more.
-fn bent() -> Curve {
+/// Returns a curve that adds `(k mod 5 - 2)` tenths of a millisecond at knot `k`.
+fn corrected_curve() -> Curve {
     let mut curve = Curve::new(&mechanics(), Op::Write, CYLINDERS);
     for (k, ms) in curve.added_ms.iter_mut().enumerate() {
         *ms = 0.1 * ((k % 5) as f64 - 2.0);
@@ -21,8 +21,8 @@ fn bent() -> Curve {
     curve
 }
 
-/// The correction at `d`, from the two knots around it.
-fn between(curve: &Curve, d: u32) -> f64 {
+/// Returns the correction at `d`, from the two knots around it.
+fn interpolated(curve: &Curve, d: u32) -> f64 {
     let ends: Vec<(f64, f64)> = curve
         .knots
         .iter()
@@ -30,14 +30,14 @@ fn between(curve: &Curve, d: u32) -> f64 {
         .zip(curve.added_ms.clone())
         .collect();
     let d = f64::from(d);
-    let around = ends.windows(2).find(|two| two[0].0 <= d && d <= two[1].0);
-    let two = around.expect("every distance lies between two knots");
-    two[0].1 + (two[1].1 - two[0].1) * (d - two[0].0) / (two[1].0 - two[0].0)
+    let knots = ends.windows(2).find(|w| w[0].0 <= d && d <= w[1].0);
+    let pair = knots.expect("every distance is between two knots");
+    pair[0].1 + (pair[1].1 - pair[0].1) * (d - pair[0].0) / (pair[1].0 - pair[0].0)
 }
 
 #[test]
-fn knots_lie_two_an_octave_from_one_cylinder_to_all() {
-    let curve = bent();
+fn there_are_two_knots_per_octave_up_to_the_full_stroke() {
+    let curve = corrected_curve();
     assert_eq!(curve.knots[..9], [1, 2, 3, 4, 6, 8, 11, 16, 23]);
     assert_eq!(curve.knots.last(), Some(&(CYLINDERS - 1)));
     assert!(curve.knots.windows(2).all(|two| two[0] < two[1]));
@@ -45,27 +45,27 @@ fn knots_lie_two_an_octave_from_one_cylinder_to_all() {
 }
 
 #[test]
-fn corrections_are_straight_between_knots() {
-    let curve = bent();
+fn corrections_are_linear_between_knots() {
+    let curve = corrected_curve();
     for (&knot, &ms) in curve.knots.iter().zip(&curve.added_ms) {
         assert_eq!(curve.added(knot), ms);
     }
     for d in 1..CYLINDERS {
-        let (is, should) = (curve.added(d), between(&curve, d));
-        assert!((is - should).abs() < 1e-12, "{d}: {is}, not {should}");
+        let (found, expected) = (curve.added(d), interpolated(&curve, d));
+        assert!((found - expected).abs() < 1e-12, "{d}: {found}");
     }
 }
 
-/// The given curve is that of the specification: without settle and unevenness, which are added to
-/// it.
+/// The given curve is that of the specification, without settling and the difference between
+/// directions, which are added to it.
 #[test]
-fn the_corrected_table_is_what_is_given_and_what_is_added() {
-    let curve = bent();
+fn the_corrected_table_is_the_sum_of_the_given_curve_and_the_corrections() {
+    let curve = corrected_curve();
     let mut uneven = mechanics();
     uneven.inward_seek = Span::from_ms(0.3);
     assert_eq!(Curve::new(&uneven, Op::Write, CYLINDERS).given, curve.given);
     let SeekCurve::Table(points) = curve.corrected() else {
-        panic!("a table")
+        panic!("the corrected curve is not a table")
     };
     let listed: Vec<u32> = points.iter().map(|&(d, _)| d).collect();
     assert!(listed[..20].iter().copied().eq(1..=20));
@@ -75,7 +75,7 @@ fn the_corrected_table_is_what_is_given_and_what_is_added() {
             .windows(2)
             .all(|two| two[0] < two[1] && two[1] <= two[0] + two[0].div_ceil(16))
     );
-    // worthington94 table A.3: a table of ten, a root below 300 cylinders, straight above.
+    // worthington94 table A.3: ten entries, a square root below 300 cylinders, linear above.
     let given_ms = |d: u32| match d {
         1 => 2.89,
         10 => 4.99,
@@ -83,17 +83,17 @@ fn the_corrected_table_is_what_is_given_and_what_is_added() {
         _ => 7.75 + 0.0059 * f64::from(d),
     };
     for (d, time) in points.into_iter().filter(|&(d, _)| d == 1 || d >= 10) {
-        let should = given_ms(d) + between(&curve, d);
+        let expected = given_ms(d) + interpolated(&curve, d);
         assert!(
-            (time.as_ms() - should).abs() < 2e-6,
-            "{d}: {time}, not {should} ms"
+            (time.as_ms() - expected).abs() < 2e-6,
+            "{d}: {time}, not {expected} ms"
         );
     }
 }
 
 #[test]
-fn the_shortest_seek_is_the_least_over_all_distances() {
-    let mut curve = bent();
+fn the_shortest_seek_is_the_minimum_over_all_distances() {
+    let mut curve = corrected_curve();
     // 2.89 - 0.2, against 3.68 and more.
     assert_eq!(curve.shortest(), Span::from_ms(2.69));
     curve.added_ms[7] = -2.5;

@@ -1,4 +1,4 @@
-//! Writes changed specifications and reads them again.
+//! Writes changed specifications and reads them back.
 
 use std::sync::{Arc, LazyLock};
 
@@ -14,8 +14,8 @@ use super::*;
 use crate::calibrate::candidate::Candidate;
 use crate::calibrate::switch::Behaviour;
 
-/// Edits `text`, the text of `given`, to describe `fitted`, and reads it again.
-pub fn written(text: &str, given: &Spec, fitted: &Spec) -> Result<Spec, String> {
+/// Edits `text`, the text of `given`, to describe `fitted`, and reads it back.
+pub fn round_trip(text: &str, given: &Spec, fitted: &Spec) -> Result<Spec, String> {
     let text = rewrite(text, &edits(given, fitted)).map_err(|error| error.to_string())?;
     spec::parse(&text, "written.toml").map_err(|error| error.to_string())
 }
@@ -23,7 +23,7 @@ pub fn written(text: &str, given: &Spec, fitted: &Spec) -> Result<Spec, String> 
 pub static DRIVES: LazyLock<Vec<(&Entry, Candidate)>> = LazyLock::new(|| {
     let candidate = |entry: &'static Entry| {
         let spec = spec::parse(entry.text, entry.name).expect("a valid specification");
-        let layout = Layout::new(&spec.geometry).expect("a sound layout");
+        let layout = Layout::new(&spec.geometry).expect("a valid layout");
         (entry, Candidate::new(&spec, Arc::new(layout)))
     };
     CATALOGUE.iter().map(candidate).collect()
@@ -37,7 +37,7 @@ proptest! {
     })]
 
     #[test]
-    fn what_is_fitted_is_what_is_read_again(
+    fn fitted_specifications_survive_a_round_trip(
         drive in 0..CATALOGUE.len(),
         behaviours in vec(any::<prop::sample::Index>(), 0..4),
         moves in vec((any::<prop::sample::Index>(), -1.5..1.5f64), 0..12),
@@ -60,14 +60,14 @@ proptest! {
         }
         let mut fitted = candidate.build();
         fitted.mechanics.period_ns = period;
-        let read = written(entry.text, given, &fitted);
+        let read = round_trip(entry.text, given, &fitted);
         prop_assert_eq!(read, Ok(fitted), "{}", entry.name);
     }
 }
 
-/// If nothing was fitted, nothing is changed.
+/// Without changes to a candidate, there is nothing to edit.
 #[test]
-fn what_is_as_given_needs_no_edit() {
+fn an_unchanged_candidate_needs_no_edits() {
     for (entry, candidate) in DRIVES.iter() {
         assert_eq!(
             edits(&candidate.spec, &candidate.build()),

@@ -15,7 +15,7 @@ const NOISE: Noise = Noise {
     failures: 0.0,
 };
 
-/// The predicted response, the same in all cases.
+/// The predicted response in all cases.
 const RESPONSE_MS: f64 = 20.0;
 
 fn predicted(outcome: Outcome, wait_ms: f64) -> Completion {
@@ -34,24 +34,23 @@ fn predicted(outcome: Outcome, wait_ms: f64) -> Completion {
     }
 }
 
-/// A row with this error.
-fn row(predicted: &Completion, error_ms: f64, locked: bool) -> Row {
+fn row(predicted: &Completion, error_ms: f64, is_locked: bool) -> Row {
     Row {
         predicted: *predicted,
         explained: *predicted,
         response: Span::from_ms(RESPONSE_MS + error_ms),
-        locked,
+        is_locked,
         kind: 0,
         relation: Relation::Sequential,
     }
 }
 
-/// Density of a response with this error, without the flat part.
-fn density(predicted: &Completion, error_ms: f64, locked: bool) -> f64 {
-    NOISE.density(&row(predicted, error_ms, locked), PERIOD_MS)
+/// Returns the density of a response with this error, without the flat part.
+fn density(predicted: &Completion, error_ms: f64, is_locked: bool) -> f64 {
+    NOISE.density(&row(predicted, error_ms, is_locked), PERIOD_MS)
 }
 
-/// Whether the platter's angle is known, the outcome, and the predicted wait.
+/// Returns all outcomes with several predicted waits, and whether the platter's angle is known.
 fn cases() -> Vec<(bool, Completion)> {
     let waits = [0.0, 0.1, 5.0, 10.9, PERIOD_MS];
     let mut all = Vec::new();
@@ -62,13 +61,13 @@ fn cases() -> Vec<(bool, Completion)> {
         Outcome::Miss,
     ] {
         for wait_ms in waits {
-            all.extend([true, false].map(|locked| (locked, predicted(outcome, wait_ms))));
+            all.extend([true, false].map(|is_locked| (is_locked, predicted(outcome, wait_ms))));
         }
     }
     all
 }
 
-/// The integral by the midpoint rule, in steps of a microsecond.
+/// Calculates an integral by the midpoint rule, in steps of a microsecond.
 fn integral(f: impl Fn(f64) -> f64, from_ms: f64, to_ms: f64) -> f64 {
     let steps = ((to_ms - from_ms) * 1e3).round() as u32;
     let at = |step: u32| from_ms + (f64::from(step) + 0.5) / 1e3;
@@ -77,28 +76,28 @@ fn integral(f: impl Fn(f64) -> f64, from_ms: f64, to_ms: f64) -> f64 {
 
 #[test]
 fn every_density_has_an_integral_of_one() {
-    for (locked, predicted) in cases() {
-        let all = integral(|ms| density(&predicted, ms, locked), -30.0, 30.0);
-        assert!((all - 1.0).abs() < 1e-4, "{all} {locked} {predicted:?}");
+    for (is_locked, predicted) in cases() {
+        let all = integral(|ms| density(&predicted, ms, is_locked), -30.0, 30.0);
+        assert!((all - 1.0).abs() < 1e-4, "{all} {is_locked} {predicted:?}");
         // Including the flat part, which is spread over four revolutions.
-        let whole = |ms: f64| {
+        let full_density = |ms: f64| {
             NOISE
-                .ln_density(&row(&predicted, ms, locked), PERIOD_MS)
+                .ln_density(&row(&predicted, ms, is_locked), PERIOD_MS)
                 .exp()
         };
-        let all = integral(whole, -2.0 * PERIOD_MS, 2.0 * PERIOD_MS);
-        assert!((all - 1.0).abs() < 1e-4, "{all} {locked} {predicted:?}");
+        let all = integral(full_density, -2.0 * PERIOD_MS, 2.0 * PERIOD_MS);
+        assert!((all - 1.0).abs() < 1e-4, "{all} {is_locked} {predicted:?}");
     }
 }
 
-/// An arm that arrives just when its sector does misses it every other time, except for requests
-/// that slip anyway: 1 % to either side, 2 % of a partial hit, whose wait carries no information.
+/// An arm that arrives together with its sector misses it half of the time, apart from requests
+/// that slip anyway: 1 % in either direction, and 2 % of partial hits, whose wait is irrelevant.
 #[test]
 fn revolutions_are_lost_and_gained_at_the_edges_of_a_wait() {
     let share = |outcome, wait_ms, revolutions: f64| {
         let predicted = predicted(outcome, wait_ms);
-        let about = revolutions * PERIOD_MS;
-        integral(|ms| density(&predicted, ms, true), about - 2.0, about + 2.0)
+        let mid = revolutions * PERIOD_MS;
+        integral(|ms| density(&predicted, ms, true), mid - 2.0, mid + 2.0)
     };
     let half = 0.01 + 0.96 / 2.0;
     // One standard deviation beyond the edge: 15.866 %.
@@ -112,23 +111,23 @@ fn revolutions_are_lost_and_gained_at_the_edges_of_a_wait() {
         (Outcome::PartialHit, 0.0, 0.02, 0.02),
         (Outcome::Hit, 0.0, 0.0, 0.0),
     ] {
-        for (revolutions, should) in [(-1.0, early), (1.0, late), (0.0, 1.0 - early - late)] {
-            let is = share(outcome, wait_ms, revolutions);
+        for (revolutions, expected) in [(-1.0, early), (1.0, late), (0.0, 1.0 - early - late)] {
+            let found = share(outcome, wait_ms, revolutions);
             assert!(
-                (is - should).abs() < 1e-4,
-                "{outcome:?} {wait_ms} {revolutions}: {is}"
+                (found - expected).abs() < 1e-4,
+                "{outcome:?} {wait_ms} {revolutions}: {found}"
             );
         }
     }
 }
 
-/// If the angle is unknown, the wait is anything from zero to a revolution.
+/// If the angle is unknown, the wait is between zero and a revolution.
 #[test]
-fn an_unknown_wait_is_even_between_soft_edges() {
+fn an_unknown_wait_is_uniform_between_blurred_edges() {
     for outcome in [Outcome::Miss, Outcome::PartialHit] {
         let predicted = predicted(outcome, 4.0);
         let at = |wait_ms: f64| PERIOD_MS * density(&predicted, wait_ms - 4.0, false);
-        for (wait_ms, should) in [
+        for (wait_ms, expected) in [
             (-1.0, 0.0),
             (-0.2, 0.158_655),
             (0.0, 0.5),
@@ -139,20 +138,20 @@ fn an_unknown_wait_is_even_between_soft_edges() {
             (PERIOD_MS + 0.2, 0.158_655),
             (12.0, 0.0),
         ] {
-            let is = at(wait_ms);
-            assert!((is - should).abs() < 1e-5, "{wait_ms}: {is}, not {should}");
+            let found = at(wait_ms);
+            assert!((found - expected).abs() < 1e-5, "{wait_ms}: {found}");
         }
     }
 }
 
-/// Laplace: `exp(-|x| / s) / 2s`. Beyond the distance at which that falls below the flat part,
-/// `s ln(0.98 / 2s * 4 periods / 0.02)` or 0.92 ms, a response is not explained.
+/// Laplace: `exp(-|x| / s) / 2s`. A response is not explained beyond the distance at which this
+/// falls below the flat part, `s ln(0.98 / 2s * 4 periods / 0.02)` or 0.92 ms.
 #[test]
-fn answers_of_the_buffer_are_sharp() {
+fn responses_from_the_buffer_are_laplace_distributed() {
     let predicted = predicted(Outcome::Hit, 0.0);
     for ms in [-0.3f64, -0.1, 0.0, 0.1, 0.3] {
-        let should = (-ms.abs() * 10.0).exp() * 5.0;
-        assert!((density(&predicted, ms, true) - should).abs() < 1e-9);
+        let expected = (-ms.abs() * 10.0).exp() * 5.0;
+        assert!((density(&predicted, ms, true) - expected).abs() < 1e-9);
     }
     let explains = |ms: f64| NOISE.explains(&row(&predicted, ms, true), PERIOD_MS);
     let edge = 0.1 * (0.98 / 0.2 * 4.0 * PERIOD_MS / 0.02).ln();
@@ -162,8 +161,8 @@ fn answers_of_the_buffer_are_sharp() {
     }
 }
 
-/// A read that should have been a hit and was read from the media instead, after some wait: its
-/// density is the share of failures, even over a revolution; that of the others is the rest.
+/// A read that should have been a hit but was read from the media after some wait: its density is
+/// the share of failures, uniform over a revolution; other reads have the remaining share.
 #[test]
 fn a_failed_read_has_any_angle() {
     let noise = Noise {
@@ -172,22 +171,22 @@ fn a_failed_read_has_any_angle() {
     };
     let hit = predicted(Outcome::Hit, 0.0);
     let failed = |waited_ms: f64| {
-        // The media would have answered 8 ms later without a wait.
+        // Without a wait, the media would have answered 8 ms later.
         let mut row = row(&hit, 8.0 + waited_ms, false);
         row.explained = predicted(Outcome::Miss, 4.0);
         row.explained.at = hit.at + Span::from_ms(8.0 + 4.0);
-        assert!(row.failed());
+        assert!(row.has_failed());
         noise.density(&row, PERIOD_MS)
     };
-    for (waited_ms, should) in [(5.0, 0.03 / 11.0), (0.0, 0.015 / 11.0), (13.0, 0.0)] {
-        assert!((failed(waited_ms) - should).abs() < 1e-9, "{waited_ms}");
+    for (waited_ms, expected) in [(5.0, 0.03 / 11.0), (0.0, 0.015 / 11.0), (13.0, 0.0)] {
+        assert!((failed(waited_ms) - expected).abs() < 1e-9, "{waited_ms}");
     }
     let served = noise.density(&row(&hit, 0.0, false), PERIOD_MS);
     assert!((served - 0.97 * 5.0).abs() < 1e-9);
 }
 
-/// 300 sequential reads that should be hits, of which 6 fail: (6 + 1/2) / (300 + 100). Others than
-/// sequential ones do not count.
+/// 300 sequential reads that should be hits, of which 6 fail: (6 + 1/2) / (300 + 100). Only
+/// sequential reads count.
 #[test]
 fn failures_are_counted_among_sequential_reads() {
     let mut rows = vec![row(&predicted(Outcome::Hit, 0.0), 0.01, false); 300];
@@ -202,14 +201,14 @@ fn failures_are_counted_among_sequential_reads() {
     assert_eq!(noise.failures, 6.5 / 400.0);
 }
 
-/// Waits that are normal about zero with a deviation of 2.4 ms over long distances, and of 0.1 ms
-/// over short ones: quantiles of the distribution stand for a sample of it.
+/// Arrivals are normally distributed, with a deviation of 2.4 ms over long distances and 0.1 ms
+/// over short ones. The quantiles of the distribution serve as a sample.
 #[test]
 fn the_arm_scatters_by_kind() {
     let quantiles = |deviation: f64| {
         (0..400).map(move |k| {
             let p = (f64::from(k) + 0.5) / 400.0;
-            // By bisection: the inverse of the distribution function.
+            // The inverse of the distribution function, by bisection.
             let (mut low, mut high) = (-6.0, 6.0);
             for _ in 0..60 {
                 let middle = (low + high) / 2.0;
@@ -222,7 +221,7 @@ fn the_arm_scatters_by_kind() {
             low * deviation
         })
     };
-    // The mean arrives 2 ms before its sector: who is later than that loses a revolution.
+    // The arm arrives 2 ms before its sector on average, and loses a revolution if it is later.
     let rows = [(10, 2.4), (4, 0.1)]
         .into_iter()
         .flat_map(|(kind, deviation)| {
@@ -240,7 +239,7 @@ fn the_arm_scatters_by_kind() {
         });
     let mut noise = Noise::UNKNOWN;
     noise.learn(&rows.collect::<Vec<_>>(), PERIOD_MS);
-    // A fifth loses a revolution: as many as with a deviation of 2.4 ms.
+    // A fifth of the rows lose a revolution, as expected for a deviation of 2.4 ms.
     assert_eq!(noise.arm_ms[10], 2.4);
     assert!(noise.arm_ms[4] < noise.arm_ms[10]);
 }
@@ -263,6 +262,6 @@ fn a_kind_that_scatters_is_a_step_in_the_curve() {
     ];
     assert_eq!(curve(0, 100, scatters), Some(SeekCurve::Table(steps)));
     assert_eq!(curve(1, 100, scatters), None);
-    // Distances that the drive does not have say nothing.
+    // Distances beyond the stroke are ignored.
     assert_eq!(curve(0, 32, scatters), None);
 }

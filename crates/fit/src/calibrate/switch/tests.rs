@@ -1,10 +1,10 @@
-//! Every behaviour for every drive of the catalogue.
+//! Checks all behaviours for all drives of the catalogue.
 
 use super::*;
 use crate::calibrate::candidate::edits;
-use crate::calibrate::candidate::parameter_tests::{DRIVES, written};
+use crate::calibrate::candidate::parameter_tests::{DRIVES, round_trip};
 
-/// Keys that a behaviour may set, by the beginning of its text.
+/// The keys that a behaviour may set, by the prefix of its description.
 const SETS: [(&str, &[&str]); 4] = [
     (
         "buffer.read_watermark",
@@ -47,44 +47,44 @@ fn every_behaviour_sets_the_keys_that_it_names() {
         let all = Behaviour::all(given, given);
         assert!(all.len() > 50, "{}: {}", entry.name, all.len());
         for behaviour in all {
-            let what = format!("{}: {}", entry.name, behaviour.what);
-            assert_ne!(behaviour.spec, *given, "{what}");
-            assert!(!behaviour.returns, "{what}: nothing was taken yet");
+            let description = format!("{}: {}", entry.name, behaviour.description);
+            assert_ne!(behaviour.spec, *given, "{description}");
+            assert!(!behaviour.is_given, "{description}: nothing has changed");
             let set = edits(given, &behaviour.spec);
-            let said = behaviour.what.split_once(" = ").map(|(key, _)| key);
+            let named = behaviour.description.split_once(" = ").map(|(key, _)| key);
             let may = SETS
                 .iter()
-                .find(|(begin, _)| behaviour.what.starts_with(begin));
+                .find(|(begin, _)| behaviour.description.starts_with(begin));
             for edit in &set {
-                let says = match may {
+                let is_allowed = match may {
                     Some((_, keys)) => keys.contains(&&*edit.key),
-                    None => said == Some(&*edit.key),
+                    None => named == Some(&*edit.key),
                 };
-                assert!(says, "{what}: sets {}", edit.key);
+                assert!(is_allowed, "{description}: sets {}", edit.key);
             }
             assert_eq!(
-                written(entry.text, given, &behaviour.spec),
+                round_trip(entry.text, given, &behaviour.spec),
                 Ok(behaviour.spec),
-                "{what}"
+                "{description}"
             );
         }
     }
 }
 
 #[test]
-fn a_mark_has_as_many_whole_sectors_as_it_says() {
+fn marks_round_down_to_their_numbers_of_sectors() {
     for (_, candidate) in DRIVES.iter() {
         let segment = candidate.spec.buffer.segment.0;
         for sectors in MARKS.into_iter().filter(|&sectors| sectors < segment) {
-            let whole = (mark(sectors as f64, segment) * segment as f64).floor();
-            assert_eq!(whole, sectors as f64, "of {segment}");
+            let rounded = (mark(sectors as f64, segment) * segment as f64).floor();
+            assert_eq!(rounded, sectors as f64, "of {segment}");
         }
     }
 }
 
-/// From any behaviour, one more restores the given marks, starts and segments.
+/// After any behaviour, another one restores the given marks, starts and segments.
 #[test]
-fn what_was_given_can_be_taken_again() {
+fn given_values_can_be_restored() {
     let (_, candidate) = DRIVES
         .iter()
         .find(|(entry, _)| entry.name == "hp-c2247")
@@ -92,8 +92,9 @@ fn what_was_given_can_be_taken_again() {
     let given = &candidate.spec;
     for behaviour in Behaviour::all(given, given) {
         let back = Behaviour::all(&behaviour.spec, given);
-        let one_key = behaviour.what.contains(" = ") || behaviour.what.starts_with("buffer of");
-        let returns = back.iter().any(|behaviour| behaviour.spec == *given);
-        assert!(returns || !one_key, "{}", behaviour.what);
+        let text = behaviour.description;
+        let is_one_key = text.contains(" = ") || text.starts_with("buffer of");
+        let is_restored = back.iter().any(|behaviour| behaviour.spec == *given);
+        assert!(is_restored || !is_one_key, "{text}");
     }
 }

@@ -10,7 +10,7 @@ use diskarm_core::request::{Op, Request};
 use diskarm_core::spec;
 use diskarm_core::units::{Angle, Lbn, SectorCount};
 
-/// No buffer; one that reads ahead and keeps its data; one that caches appending writes.
+/// No buffer, one that reads ahead and keeps its data, and one that caches appending writes.
 const BUFFERS: [&str; 3] = [
     "",
     r#"[buffer]
@@ -35,14 +35,14 @@ fn followed_drive(buffer: &str) -> (Spec, Arc<Layout>) {
     (spec, Arc::new(layout))
 }
 
-/// Reads and writes, a third of them starting where the previous one ended, with pauses up to 30
-/// ms.
+/// Generates reads and writes, a third of which start where the previous one ended, with pauses of
+/// up to 30 ms.
 fn stream(length: std::ops::Range<usize>) -> impl Strategy<Value = Vec<ReplayStep>> {
     let raw = (any::<bool>(), 0..3u8, 0..990u64, 1..9u64, 0..30_000_000i64);
     proptest::collection::vec(raw, length).prop_map(|raw| {
         let mut end = 0;
-        let step = |(id, (is_read, how, place, sectors, pause))| {
-            let start = if how == 0 && end < 990 { end } else { place };
+        let step = |(id, (is_read, choice, lbn, sectors, pause))| {
+            let start = if choice == 0 && end < 990 { end } else { lbn };
             end = start + sectors;
             let op = if is_read { Op::Read } else { Op::Write };
             ReplayStep {
@@ -69,9 +69,9 @@ impl Observer for Responses {
     }
 }
 
-/// Measurements of a simulated real drive, whose platter starts at another angle and rotates
-/// 0.03 % more slowly.
-fn measured(spec: &Spec, layout: &Arc<Layout>, steps: &[ReplayStep]) -> Vec<Measured> {
+/// Returns measurements of a simulated real drive, whose platter starts at another angle and
+/// rotates 0.03 % more slowly.
+fn measured(spec: &Spec, layout: &Arc<Layout>, steps: &[ReplayStep]) -> Vec<MeasuredRequest> {
     let mut real = spec.clone();
     real.mechanics.period_ns *= 1.0003;
     let mut drive = Drive::with_layout(&real, Arc::clone(layout), Angle::from_fraction(3, 7));
@@ -79,12 +79,12 @@ fn measured(spec: &Spec, layout: &Arc<Layout>, steps: &[ReplayStep]) -> Vec<Meas
     let mut load = Replay::new(steps.iter().copied(), Instant::START);
     engine::run(&mut drive, &mut load, &mut seen).unwrap_or_else(|error| panic!("{error}"));
     let rows = steps.iter().zip(seen.0);
-    rows.map(|(&step, response)| Measured { step, response })
+    rows.map(|(&step, response)| MeasuredRequest { step, response })
         .collect()
 }
 
-fn follow(spec: &Spec, layout: &Arc<Layout>, rows: &[Measured]) -> Locked {
-    let followed = Locked::follow(spec, Arc::clone(layout), rows, Continuity::Unbroken);
+fn follow(spec: &Spec, layout: &Arc<Layout>, rows: &[MeasuredRequest]) -> FollowedTrace {
+    let followed = FollowedTrace::follow(spec, Arc::clone(layout), rows, Continuity::Unbroken);
     followed.unwrap_or_else(|error| panic!("{error}"))
 }
 
@@ -95,7 +95,7 @@ proptest! {
         ..ProptestConfig::default()
     })]
 
-    /// Later rows change no earlier prediction.
+    /// Later rows do not change earlier predictions.
     #[test]
     fn predictions_never_look_ahead(
         steps in stream(2..120),
@@ -106,23 +106,23 @@ proptest! {
         let (spec, layout) = followed_drive(BUFFERS[buffer]);
         let mut rows = measured(&spec, &layout, &steps);
         let cut = (rows.len() as f64 * cut) as usize;
-        let whole = follow(&spec, &layout, &rows);
-        let before = follow(&spec, &layout, &rows[..cut]);
-        prop_assert_eq!(before.rows(), &whole.rows()[..cut]);
-        // Another response to the request at the cut changes no prediction up to its own.
+        let all = follow(&spec, &layout, &rows);
+        let first_part = follow(&spec, &layout, &rows[..cut]);
+        prop_assert_eq!(first_part.rows(), &all.rows()[..cut]);
+        // Another response of the request at the cut changes none of the predictions up to it.
         rows[cut].response = Span::from_ms(wrong_ms as f64);
         let other = follow(&spec, &layout, &rows);
-        let result = |row: &Followed| (row.predicted, row.trivial, row.locked);
-        for (a, b) in whole.rows()[..=cut].iter().zip(other.rows()) {
+        let result = |row: &FollowedRequest| (row.predicted, row.trivial, row.is_locked);
+        for (a, b) in all.rows()[..=cut].iter().zip(other.rows()) {
             prop_assert_eq!(result(a), result(b));
         }
     }
 
-    /// A drive that is the model, at another angle and with another period, is followed once its
-    /// angle and period are known: to 1 % of a revolution, except for the rare request whose sector
-    /// passes so close to the arrival of the head that less than that decides between now and a
-    /// revolution later, and the rare write that arrives just as the cache's data reach the media,
-    /// which decides between absorbing it at once and waiting.
+    /// A drive that differs from the model only in its angle and period is followed once these are
+    /// known, to 1 % of a revolution. Exceptions are rare requests whose sectors pass so close to
+    /// the arrival of the head that a smaller difference costs a revolution, and rare writes that
+    /// arrive just as the cache's data reach the media, so that they are either absorbed
+    /// immediately or wait.
     #[test]
     fn a_drive_like_the_model_is_followed(
         steps in stream(400..401),
@@ -130,28 +130,28 @@ proptest! {
     ) {
         let (spec, layout) = followed_drive(BUFFERS[buffer]);
         let locked = follow(&spec, &layout, &measured(&spec, &layout, &steps));
-        let is_whole = |turns: f64| (turns - turns.round()).abs() < 0.01;
+        let is_integer = |turns: f64| (turns - turns.round()).abs() < 0.01;
         let rows = locked.rows()[100..].iter();
-        let off: Vec<_> = rows.filter(|row| !is_whole(row.error().as_ms() / 10.0)).collect();
-        let is_cached_write = |row: &&Followed| !row.predicted.request.op.is_read();
+        let off: Vec<_> = rows.filter(|row| !is_integer(row.error().as_ms() / 10.0)).collect();
+        let is_cached_write = |row: &&FollowedRequest| !row.predicted.request.op.is_read();
         prop_assert!(off.len() <= 2 && off.iter().all(is_cached_write), "{:#?}", off);
-        let figures = LockedFigures::of(&locked, 100..400);
+        let figures = PredictionFigures::of(&locked, 100..400);
         let figures = figures.unwrap_or_else(|| panic!("300 rows"));
         let model = figures.all.model;
         prop_assert!(model.same_revolution_fraction >= 298.0 / 300.0, "{:?}", model);
         let waited = model.same_revolution_fraction - model.within_0_25ms_fraction;
         prop_assert!(waited <= off.len() as f64 / 300.0 + 1e-9, "{:?}", model);
         prop_assert!(figures.phase_concentration_ratio > Some(0.999));
-        prop_assert_eq!(figures.clock_is_unbroken(), Some(true));
+        prop_assert_eq!(figures.is_clock_unbroken(), Some(true));
         prop_assert_eq!(figures.unlocked, 0);
-        // The trivial predictor knows nothing of angles.
+        // The trivial predictor ignores angles.
         prop_assert!(figures.all.trivial.within_0_25ms_fraction < 0.5);
     }
 }
 
-fn row(op: Op, sectors: u64, outcome: Outcome, ms: [f64; 3]) -> Followed {
+fn row(op: Op, sectors: u64, outcome: Outcome, ms: [f64; 3]) -> FollowedRequest {
     let [predicted, measured, trivial] = ms.map(Span::from_ms);
-    Followed {
+    FollowedRequest {
         predicted: Completion {
             request: request(0, op, 0, sectors),
             arrived: Instant::START,
@@ -162,14 +162,14 @@ fn row(op: Op, sectors: u64, outcome: Outcome, ms: [f64; 3]) -> Followed {
         },
         trivial,
         measured,
-        locked: predicted != Span::from_ms(9.0),
+        is_locked: predicted != Span::from_ms(9.0),
     }
 }
 
-/// Five requests, 10 ms a revolution. Errors of the model in ms: 0.2, -1, 10, -0.25, 5; of the
-/// trivial predictor: -1.8, -6, 0, 2.75, 0.1.
-fn worked() -> Locked {
-    Locked {
+/// Five requests, with 10 ms per revolution. Errors of the model in ms: 0.2, -1, 10, -0.25, 5; of
+/// the trivial predictor: -1.8, -6, 0, 2.75, 0.1.
+fn example() -> FollowedTrace {
+    FollowedTrace {
         period_ns: 1e7,
         rows: vec![
             row(Op::Read, 2, Outcome::Miss, [9.0, 9.2, 11.0]),
@@ -182,21 +182,21 @@ fn worked() -> Locked {
 }
 
 #[track_caller]
-fn check(found: &Accuracy, same: f64, median_p95_ms: Option<[f64; 2]>, within: f64) {
+fn check(found: &Accuracy, same: f64, median_p95_ms: Option<[f64; 2]>, small: f64) {
     let [median_abs_error, p95_abs_error] =
         [0, 1].map(|i| median_p95_ms.map(|ms| Span::from_ms(ms[i])));
     let expected = Accuracy {
         same_revolution_fraction: same,
         median_abs_error,
         p95_abs_error,
-        within_0_25ms_fraction: within,
+        within_0_25ms_fraction: small,
     };
     assert_eq!(*found, expected);
 }
 
 #[test]
-fn figures_of_a_worked_example() {
-    let figures = LockedFigures::of(&worked(), 0..5).unwrap_or_else(|| panic!("five rows"));
+fn figures_match_an_example_calculated_by_hand() {
+    let figures = PredictionFigures::of(&example(), 0..5).unwrap_or_else(|| panic!("five rows"));
     // An error of exactly half a revolution is not the same revolution; a quarter of a ms is still
     // small. The ranks of three are 1.5 and 2.85, rounded up; of four, 2 and 3.8.
     check(&figures.all.model, 0.6, Some([0.25, 1.0]), 0.4);
@@ -212,18 +212,18 @@ fn figures_of_a_worked_example() {
         1.0 / 3.0,
     );
 
-    let of = |(op, served, judged): &(Op, Served, Judged)| (*op, *served, judged.count);
+    let of = |(op, served, j): &(Op, PredictedService, Judgement)| (*op, *served, j.count);
     let served: Vec<_> = figures.by_served.iter().map(of).collect();
     let expected = [
-        (Op::Read, Served::Hit, 1),
-        (Op::Read, Served::Miss, 2),
-        (Op::Write, Served::Hit, 1),
-        (Op::Write, Served::Miss, 1),
+        (Op::Read, PredictedService::Hit, 1),
+        (Op::Read, PredictedService::Miss, 2),
+        (Op::Write, PredictedService::Hit, 1),
+        (Op::Write, PredictedService::Miss, 1),
     ];
     assert_eq!(served, expected);
     check(&figures.by_served[0].2.model, 0.0, None, 0.0);
 
-    let of = |(op, sizes, judged): &(Op, Sizes, Judged)| (*op, sizes.from.0, judged.count);
+    let of = |(op, sizes, judgement): &(Op, Sizes, Judgement)| (*op, sizes.from.0, judgement.count);
     let sizes: Vec<_> = figures.by_size.iter().map(of).collect();
     let expected = [
         (Op::Read, 1, 2),
@@ -236,24 +236,23 @@ fn figures_of_a_worked_example() {
     // Of 7.2, -36 and 180 degrees: cosines 0.992115 + 0.809017 - 1, sines 0.125333 - 0.587785.
     let concentration = figures.phase_concentration_ratio.unwrap_or_default();
     assert!((concentration - 0.308_342).abs() < 1e-6, "{concentration}");
-    assert_eq!(figures.clock_is_unbroken(), Some(false));
+    assert_eq!(figures.is_clock_unbroken(), Some(false));
 }
 
 #[test]
-fn only_the_range_is_judged() {
-    let figures = LockedFigures::of(&worked(), 2..4).unwrap_or_else(|| panic!("two rows"));
+fn only_rows_in_the_range_are_evaluated() {
+    let figures = PredictionFigures::of(&example(), 2..4).unwrap_or_else(|| panic!("two rows"));
     check(&figures.all.model, 0.5, Some([0.25, 0.25]), 0.5);
     assert_eq!((figures.all.count, figures.unlocked), (2, 0));
-    // Neither shows the angle.
     assert_eq!(figures.phase_concentration_ratio, None);
-    assert_eq!(figures.clock_is_unbroken(), None);
-    assert_eq!(LockedFigures::of(&worked(), 2..2), None);
+    assert_eq!(figures.is_clock_unbroken(), None);
+    assert_eq!(PredictionFigures::of(&example(), 2..2), None);
 }
 
 #[test]
-fn the_trivial_predictor_takes_the_mean_of_what_is_most_alike() {
+fn the_trivial_predictor_uses_the_mean_of_similar_requests() {
     let (spec, layout) = followed_drive("");
-    let asked = [
+    let requests = [
         (Op::Read, 2, 10.0, 0.0),
         (Op::Read, 2, 14.0, 10.0),
         (Op::Read, 2, 30.0, 12.0),
@@ -262,7 +261,7 @@ fn the_trivial_predictor_takes_the_mean_of_what_is_most_alike() {
         (Op::Read, 8, 22.0, 20.0),
         (Op::Write, 2, 7.0, 7.0),
     ];
-    let rows = asked.map(|(op, sectors, response_ms, _)| Measured {
+    let rows = requests.map(|(op, sectors, response_ms, _)| MeasuredRequest {
         step: ReplayStep {
             request: request(0, op, 100, sectors),
             think: Span::ZERO,
@@ -271,7 +270,7 @@ fn the_trivial_predictor_takes_the_mean_of_what_is_most_alike() {
     });
     let followed = follow(&spec, &layout, &rows);
     let found = followed.rows().iter().map(|row| row.trivial);
-    let expected = asked.map(|(.., ms)| Span::from_ms(ms));
+    let expected = requests.map(|(.., ms)| Span::from_ms(ms));
     assert_eq!(found.collect::<Vec<_>>(), expected);
 }
 
@@ -284,23 +283,23 @@ fn a_request_beyond_the_disk_is_refused() {
         think: Span::ZERO,
     };
     let response = Span::ZERO;
-    let rows = [Measured { step, response }];
-    let followed = Locked::follow(&spec, layout, &rows, Continuity::Unbroken);
+    let rows = [MeasuredRequest { step, response }];
+    let followed = FollowedTrace::follow(&spec, layout, &rows, Continuity::Unbroken);
     assert_eq!(followed.map_err(|error| error.request), Err(beyond));
 }
 
 #[test]
-fn percentiles_are_taken_by_nearest_rank() {
+fn percentiles_use_the_nearest_rank() {
     // Errors of 1 to 20 tenths of a ms: the 10th covers half, the 19th 95 %.
     let row = |i: u64| {
         let measured = 9.0 + 0.1 * i as f64;
         row(Op::Read, 1, Outcome::Miss, [9.0, measured, measured])
     };
-    let locked = Locked {
+    let locked = FollowedTrace {
         period_ns: 1e7,
         rows: (1..=20).map(row).collect(),
     };
-    let figures = LockedFigures::of(&locked, 0..20).unwrap_or_else(|| panic!("twenty rows"));
+    let figures = PredictionFigures::of(&locked, 0..20).unwrap_or_else(|| panic!("twenty rows"));
     check(&figures.all.model, 1.0, Some([1.0, 1.9]), 0.1);
     check(&figures.all.trivial, 1.0, Some([0.0, 0.0]), 1.0);
 }
