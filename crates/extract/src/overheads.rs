@@ -1,4 +1,4 @@
-//! Overheads of requests served by the media (worthington96 sections 5.4, 5.6 and A.2).
+//! Overheads of requests served from the media (worthington96 sections 5.4, 5.6 and A.2).
 //!
 //! # Hypothesis
 //! A request consists of a command overhead, which depends on its access and on the previous

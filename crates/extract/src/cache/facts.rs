@@ -55,8 +55,8 @@ const INDISTINGUISHABLE_REASON: &str =
 
 /// The reason on drives with a deferred write cache, which no model supports.
 pub(super) const DEFERRED_REASON: &str = "the drive accepts writes at both ends of the disk in \
-     immediate succession, so its write cache is deferred, which test sequences cannot characterize \
-     further; the given value is that of the most similar cache, always";
+     immediate succession, so its write cache is deferred, which test sequences cannot \
+     characterize further; the given value is that of the most similar cache, always";
 
 /// The reason for the number of segments on such drives.
 pub(super) const SEGMENTS_REASON: &str = "there may be one more for writes alone, which test \
