@@ -245,11 +245,11 @@ fn wrong_failures_of_pairs_are_refused_in_one_line() {
         ),
         (
             "mirror(failed=1@-5s, drive=hp-c2247)",
-            "drive: mirror.failed: found \"1@-5s\", expected a time from 0 s to 10000 h behind",
+            "drive: mirror.failed: found \"1@-5s\", expected a time from 0 s to 10000 h after",
         ),
         (
             "mirror(failed=1@10001h, drive=hp-c2247)",
-            "drive: mirror.failed: found \"1@10001h\", expected a time from 0 s to 10000 h behind \
+            "drive: mirror.failed: found \"1@10001h\", expected a time from 0 s to 10000 h after \
              \"@\", such as \"1@60s\"",
         ),
         (
@@ -284,7 +284,7 @@ fn wrong_arrays_with_parity_are_refused_in_one_line() {
         ),
         (
             "raid5(disks=5, failed=3@6, drive=hp-c2247)",
-            "drive: raid5.failed: found \"3@6\", expected a time from 0 s to 10000 h behind",
+            "drive: raid5.failed: found \"3@6\", expected a time from 0 s to 10000 h after",
         ),
         (
             "raid5(disks=5, failed=3, failed=3@6s, drive=hp-c2247)",

@@ -404,7 +404,7 @@ fn invalid_trace_cells_are_refused() {
         (
             format!("{trace}\nmeasure = \"scan\"\noutstanding = 2"),
             "outstanding: found \"2\", expected it to be absent, as requests are issued at their \
-             arrivals",
+             arrival times",
         ),
         (
             format!("{trace}\nmeasure = \"scan\""),
