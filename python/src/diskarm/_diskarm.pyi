@@ -335,7 +335,8 @@ class Study:
 
 @final
 class CheckpointWriter:
-    """Stores runs of a study that are computed elsewhere. It locks its folder until it is closed."""
+    """Stores runs of a study that are computed elsewhere. It locks its folder until it is closed.
+    """
 
     def __new__(cls, study: Study, folder: str | PathLike[str]) -> CheckpointWriter: ...
     def missing(self) -> list[int]:

@@ -236,7 +236,9 @@ class _Lost(Exception):
     """The executor failed to compute cells; its own exception is the cause."""
 
 
-def _submit_all(executor: Executor, arguments: _Arguments, writer: _diskarm.CheckpointWriter) -> None:
+def _submit_all(
+    executor: Executor, arguments: _Arguments, writer: _diskarm.CheckpointWriter
+) -> None:
     """Submits every cell that the writer lacks, and stores its runs."""
     places: Iterator[int] = iter(writer.missing())
     waiting: dict[Future[list[str]], tuple[int, int]] = {}
@@ -279,7 +281,9 @@ def _submit_all(executor: Executor, arguments: _Arguments, writer: _diskarm.Chec
         raise
 
 
-def _keep_finished(futures: Iterable[Future[list[str]]], writer: _diskarm.CheckpointWriter) -> None:
+def _keep_finished(
+    futures: Iterable[Future[list[str]]], writer: _diskarm.CheckpointWriter
+) -> None:
     """Stores the cells that were finished when another one failed."""
     for future in futures:
         if future.done() and not future.cancelled() and future.exception() is None:
