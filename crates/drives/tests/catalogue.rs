@@ -206,7 +206,7 @@ fn fitted_variants_differ_only_in_fitted_keys() {
 
 /// By which command, to which rows of which trace, beginning with what, made from what.
 #[test]
-fn fitted_variants_say_how_they_were_made() {
+fn fitted_variants_describe_their_origin() {
     // The first half of what each drive's trace has.
     let halves = [
         ("dec-rz26", 3990),
@@ -263,7 +263,7 @@ fn the_lightning_seeks_by_its_formula() {
 }
 
 #[test]
-fn mistyped_names_find_what_they_mean() {
+fn mistyped_names_find_similar_ones() {
     assert!(find("hp-c2248").is_none());
     assert_eq!(nearest("hp-c2248").first(), Some(&"hp-c2247"));
     assert_eq!(nearest("C2247").first(), Some(&"hp-c2247"));

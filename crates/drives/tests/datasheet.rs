@@ -290,7 +290,7 @@ fn data_sheets() -> [Datasheet; 4] {
 
 /// The drives of the catalogue that say that they were made so are what their data sheets give.
 #[test]
-fn drives_of_the_catalogue_are_made_so() {
+fn catalogue_drives_match_their_data_sheets() {
     for datasheet in data_sheets() {
         let (_, made) = datasheet.specification().expect("a specification");
         let name = &datasheet.name;
@@ -335,7 +335,7 @@ fn nominal_drives_write_in_sequence_as_fast_as_they_read() {
 /// Ten more tracks, one of them on the next cylinder, take a write as long as a read: no revolution
 /// is lost where it continues to the next track.
 #[test]
-fn writes_go_on_to_the_next_track_as_reads_do() {
+fn writes_continue_to_the_next_track_like_reads() {
     let (_, mut spec) = common().specification().expect("a specification");
     spec.buffer.write_cache = WriteCache::Off;
     let track = u64::from(spec.geometry.zones[0].sectors_per_track);
@@ -358,7 +358,7 @@ fn writes_go_on_to_the_next_track_as_reads_do() {
 }
 
 #[test]
-fn what_is_assumed_is_marked() {
+fn assumed_values_are_marked() {
     let (text, _) = common().specification().expect("a specification");
     let assumed = |key: &str| {
         let mut lines = text.lines().filter(|line| line.starts_with(key));
@@ -407,7 +407,7 @@ fn what_is_assumed_is_marked() {
 }
 
 #[test]
-fn contradictions_are_named() {
+fn contradictions_are_reported() {
     let refused = |change: fn(&mut Datasheet)| {
         let mut datasheet = common();
         change(&mut datasheet);

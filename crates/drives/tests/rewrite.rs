@@ -266,7 +266,7 @@ proptest! {
 /// The catalogue is older than this writer, which does not reproduce five of its tables: three have
 /// decimals below a nanosecond, and two have a line of 100 columns.
 #[test]
-fn the_catalogues_own_tables_are_written_unchanged() {
+fn tables_of_the_catalogue_are_written_unchanged() {
     let mut same = Vec::new();
     for drive in catalogue_drives() {
         let spec = parsed(drive.text);
@@ -293,7 +293,7 @@ fn the_catalogues_own_tables_are_written_unchanged() {
 
 /// Also when joined to one line and broken again: all texts but one were wrapped as here.
 #[test]
-fn the_catalogues_own_prose_is_written_unchanged() {
+fn texts_of_the_catalogue_are_written_unchanged() {
     let mut same = 0;
     for drive in catalogue_drives() {
         let spec = parsed(drive.text);
@@ -311,7 +311,7 @@ fn the_catalogues_own_prose_is_written_unchanged() {
 }
 
 #[test]
-fn standing_values_give_an_equal_specification() {
+fn unchanged_values_give_an_equal_specification() {
     for drive in CATALOGUE {
         let spec = parsed(drive.text);
         let standing = |key: &'static Key| Some(Edit::of(key, key.get(&spec)?));
@@ -416,7 +416,7 @@ mechanics.seek.cylinders_ms = [
 }
 
 #[test]
-fn what_cannot_be_set_is_an_error() {
+fn keys_that_cannot_be_set_are_errors() {
     let flag = || edit("bus.hold_read", toml("true"));
     for base in ["bus = 1\n", "[[bus]]\n", "[bus.hold_read]\n"] {
         let error = rewrite(base, &[flag()]).expect_err("misplaced");

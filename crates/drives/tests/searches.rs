@@ -46,7 +46,7 @@ fn serve_all(drive: &str, policy: &str, outstanding: usize, count: usize) -> Vec
 }
 
 #[test]
-fn a_search_finds_what_a_look_at_all_finds() {
+fn a_search_finds_the_same_as_an_exhaustive_comparison() {
     for (search, look) in [
         ("sptf", "sw-sptf(n=1000000)"),
         ("satf", "satf-la(i=1)"),

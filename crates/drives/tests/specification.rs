@@ -22,7 +22,7 @@ fn filled(mut spec: Spec) -> Spec {
 }
 
 #[test]
-fn every_drive_of_the_catalogue_reads_as_it_was() {
+fn every_catalogue_drive_survives_a_round_trip() {
     for entry in CATALOGUE {
         let spec = spec::parse(entry.text, entry.name).unwrap();
         let text = to_toml(&spec);
@@ -34,7 +34,7 @@ fn every_drive_of_the_catalogue_reads_as_it_was() {
 }
 
 #[test]
-fn defaults_are_left_out_and_remarks_stand_above_their_keys() {
+fn defaults_are_omitted_and_remarks_are_above_their_keys() {
     let entry = diskarm_drives::find("hp-c2247").unwrap();
     let spec = spec::parse(entry.text, entry.name).unwrap();
     let remark = |key: &str| match key {
@@ -156,7 +156,7 @@ proptest! {
     /// The reader is an oracle: one key of a sound drive at a time has any value, and if the drive
     /// contradicts itself then, the text is refused for that alone.
     #[test]
-    fn any_value_of_any_key_reads_as_it_was(
+    fn any_value_of_any_key_survives_a_round_trip(
         (key, value) in prop::sample::select(Key::all())
             .prop_flat_map(|key| (Just(key), any_value(key)))
     ) {

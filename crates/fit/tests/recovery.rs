@@ -309,7 +309,7 @@ fn a_drive_is_found_again_where_pauses_are_nominal() {
 
 /// Only writes, on a drive whose slipped sectors rotate the tracks after them.
 #[test]
-fn what_no_read_shows_is_left_and_the_same_trace_gives_the_same_drive() {
+fn undetermined_numbers_stay_and_equal_traces_give_equal_drives() {
     let given = drive("seagate-st41601n");
     let mut real = given.clone();
     real.geometry.slips_turn_tracks = true;
@@ -364,7 +364,7 @@ fn what_no_read_shows_is_left_and_the_same_trace_gives_the_same_drive() {
 
 /// From its own trace nothing of a drive is found to differ but its numbers, by a little.
 #[test]
-fn a_drive_is_its_own_fit() {
+fn a_fit_to_a_drives_own_trace_changes_little() {
     let real = drive("hp-c2247");
     let found = Experiment {
         rows: 700,

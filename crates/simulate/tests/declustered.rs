@@ -29,7 +29,7 @@ fn mean_ms(run: &Run) -> f64 {
 
 /// Half of the disks, in whole units of 64 KiB on each half of a disk.
 #[test]
-fn the_blocks_are_those_of_one_copy() {
+fn the_capacity_is_that_of_one_copy() {
     let sectors = |drive: &str| System::parse(drive).expect("a stack").disk().sectors.0;
     let one = sectors("hp-c2247");
     let array = sectors("declustered(layout=chained, disks=7, drive=hp-c2247)");

@@ -104,7 +104,7 @@ fn an_array_depends_on_its_seed_alone_and_each_option_matters() {
 /// At a light load the read of a lost block takes the longest of several reads, and a small write
 /// the longer of two reads and then of two writes.
 #[test]
-fn redundancy_costs_what_it_should() {
+fn redundancy_has_the_expected_cost() {
     let reads = "poisson(rate=5/s) uniform size=4KiB reads=100%";
     let writes = "poisson(rate=5/s) uniform size=4KiB reads=0%";
     let whole = "raid5(disks=8, drive=hp-c2247)";
@@ -308,7 +308,7 @@ fn wrong_arrays_with_parity_are_refused_in_one_line() {
 
 /// Each of the drives is one of the disks, or the spare of a single array.
 #[test]
-fn there_are_no_more_drives_than_disks() {
+fn drives_cannot_outnumber_disks() {
     let drives = |count: usize| vec![DRIVE; count].join(", ");
     for (array, disks) in [
         ("mirror(DRIVES)", 2),

@@ -87,7 +87,7 @@ fn looks_come_at_the_first_completion_and_at_least_every_1024() {
 
 /// A stopped run is identical to the first part of the whole run.
 #[test]
-fn a_run_that_is_stopped_is_the_first_part_of_the_whole() {
+fn a_stopped_run_is_the_first_part_of_the_full_run() {
     let (system, sptf) = (system(), policy("sptf"));
     for workload in [
         OPEN,
@@ -359,7 +359,7 @@ fn a_trace_is_replayed_and_cut_off_like_any_other_load() {
 }
 
 #[test]
-fn errors_tell_file_line_and_field() {
+fn errors_name_file_line_and_field() {
     let place = |error: &Error| {
         let file = error.file().map(str::to_owned);
         (file, error.line(), error.field().map(str::to_owned))

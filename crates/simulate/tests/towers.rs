@@ -38,7 +38,7 @@ fn report(run: &Run) -> String {
 }
 
 #[test]
-fn a_queue_in_the_tower_serves_as_the_queue_in_front_does() {
+fn a_queue_in_the_stack_serves_like_the_queue_in_front() {
     for (policy, workload) in [
         ("fcfs", OPEN),
         ("sptf", CLOSED),
@@ -57,7 +57,7 @@ fn a_queue_in_the_tower_serves_as_the_queue_in_front_does() {
 }
 
 #[test]
-fn an_injector_without_faults_changes_no_bit() {
+fn an_injector_without_faults_changes_nothing() {
     for (policy, workload) in [("sptf", CLOSED), ("satf-la(i=2)", OPEN), ("clook", CLOSED)] {
         let plain = report(&run("hp-c2247", policy, workload));
         for tower in [
@@ -153,7 +153,7 @@ fn errors_and_outages_are_counted() {
 }
 
 #[test]
-fn failed_requests_are_in_no_figure_of_streams_and_windows() {
+fn failed_requests_are_not_counted_in_streams_and_windows() {
     let drive = "faults(outage=\"0s to 1000s\", drive=hp-c2247)";
     let system = System::parse(drive).expect("a stack");
     let workload = system.workload("poisson(rate=30/s) uniform size=8KiB");
@@ -183,7 +183,7 @@ fn failed_requests_are_in_no_figure_of_streams_and_windows() {
 }
 
 #[test]
-fn injectors_of_one_seed_meet_different_requests() {
+fn injectors_with_one_seed_affect_different_requests() {
     let one = "faults(medium=\"10% after 0 retries\", drive=hp-c2247)";
     let two = format!("faults(medium=\"10% after 0 retries\", drive={one})");
     let failed = |tower: &str| run(tower, "fcfs", OPEN).report.failed_count();
@@ -195,7 +195,7 @@ fn injectors_of_one_seed_meet_different_requests() {
 /// Members serve the same writes in the same order, so with the same numbers they would fail
 /// together: 10 % of the writes, whichever copy counts.
 #[test]
-fn injectors_of_members_meet_different_requests() {
+fn injectors_of_members_affect_different_requests() {
     let writes = "poisson(rate=20/s) uniform size=8KiB reads=0%";
     let drive = "faults(medium=\"10% after 0 retries\", drive=hp-c2247)";
     for pair in ["mirror(", "raid10(pairs=1, stripe=4MiB, "] {
@@ -249,7 +249,7 @@ fn check_refusals(cases: &[(&str, &str)]) {
 }
 
 #[test]
-fn wrong_towers_are_refused_in_one_line() {
+fn invalid_stacks_are_refused_in_one_line() {
     check_refusals(&[
         (
             "hots(drive=hp-c2247)",
@@ -292,7 +292,7 @@ fn wrong_towers_are_refused_in_one_line() {
 }
 
 #[test]
-fn wrong_parameters_are_refused_in_one_line() {
+fn invalid_parameters_are_refused_in_one_line() {
     check_refusals(&[
         (
             "throttle(drive=hp-c2247)",
@@ -347,7 +347,7 @@ fn wrong_parameters_are_refused_in_one_line() {
 }
 
 #[test]
-fn what_wants_a_drive_alone_refuses_a_tower() {
+fn stacks_are_refused_where_a_drive_is_needed() {
     let expected = "drive: found \"host(drive=hp-c2247)\", expected a drive in the catalogue or \
                     a .toml file, without devices in front of it";
     let error = Model::find("host(drive=hp-c2247)").expect_err("a stack");
@@ -572,7 +572,7 @@ fn wrong_caches_are_refused_in_one_line() {
 }
 
 #[test]
-fn disks_report_what_they_have_done() {
+fn disks_report_their_work() {
     let parts = |drive: &str| {
         let run = run(drive, "fcfs", OPEN);
         let disks: Vec<(String, DiskWork)> = run
@@ -608,7 +608,7 @@ fn disks_report_what_they_have_done() {
 /// All reads of a pair go to its first disk, or all to its second: then the pair is as one of two
 /// disks of that system.
 #[test]
-fn the_disks_of_an_array_are_of_several_models_by_turns() {
+fn models_alternate_among_the_disks_of_an_array() {
     let reads = "poisson(rate=20/s) uniform size=8KiB reads=100%";
     let report = |drives: &str, pivot: &str| {
         let tower = format!("mirror(routing=affinity(pivot={pivot}), {drives})");

@@ -37,7 +37,7 @@ fn throughput(policy: &str, clients: u32, room: u64) -> f64 {
 /// The oracle is the queue: what the cache holds is to the policy what waits in the queue. While
 /// the cache is full, the policy chooses among all that it holds but the write under way.
 #[test]
-fn random_writes_are_served_as_fast_as_from_a_queue_of_as_many() {
+fn random_writes_are_as_fast_as_from_a_queue_of_the_same_length() {
     for policy in ["fcfs", "clook", "sptf"] {
         for room in [8, 32] {
             let cached = throughput(policy, 1, room);
@@ -90,7 +90,7 @@ fn reads_and_writes_are_served_faster_where_dirty_data_are_destaged_in_gaps() {
 /// What a cache took is on the media once, except for what it still holds, also of each disk of
 /// several; and only what was written in gaps counts as that.
 #[test]
-fn the_buffers_report_what_they_have_destaged() {
+fn buffers_report_their_destages() {
     let tower = "raid0(disks=2, stripe=64KiB, drive=sata-4tb-7200)";
     for (name, disks) in [("sata-4tb-7200", 1), (tower, 2)] {
         for in_gaps in [true, false] {
