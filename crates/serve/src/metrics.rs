@@ -62,7 +62,7 @@ const FAMILIES: [Family; 6] = [
     Family {
         name: "diskarm_lateness_seconds",
         kind: "summary",
-        help: "Time from the completion of a request by the drive to the sending of the reply.",
+        help: "Time from a request's completion in the drive to its reply.",
         samples: |statistics| statistics.lateness.iter().flat_map(quantiles).collect(),
     },
     Family {

@@ -446,8 +446,8 @@ fn a_seek_curve_that_falls_far_is_doubtful() {
     assert_eq!(
         doubts(&system),
         [
-            "hp-c2247: mechanics.seek: a seek over 9 cylinders takes 9.9 ms, but one over 1 takes 20 \
-             ms"
+            "hp-c2247: mechanics.seek: a seek over 9 cylinders takes 9.9 ms, but one over 1 \
+             takes 20 ms"
         ]
     );
 }

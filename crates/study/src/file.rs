@@ -147,12 +147,17 @@ impl Study {
         let Some(quick) = raw_short.quick.clone() else {
             return Ok(full);
         };
-        let short = full.clone().to_short_form(quick, raw_short, source)?;
+        let short = full.clone().into_short_form(quick, raw_short, source)?;
         Ok(if full.options.quick { short } else { full })
     }
 
     /// Returns its short form, which `quick` describes.
-    fn to_short_form(self, quick: Keys, raw: Raw, text: StudyText<'_>) -> Result<Self, InputError> {
+    fn into_short_form(
+        self,
+        quick: Keys,
+        raw: Raw,
+        text: StudyText<'_>,
+    ) -> Result<Self, InputError> {
         let (mut keys, mut axes) = (raw.cell.get_ref().clone(), self.axes);
         let mut differences = shorten(quick, &mut keys, &mut axes, text)?;
         let mut form = Form::new(&raw, axes, &keys, text)?;

@@ -408,7 +408,8 @@ mod tests {
                 for new in &change.new {
                     prop_assert!(requests.insert(new.request.id, new.request).is_none());
                 }
-                let mut pending: Vec<_> = requests.values().map(|r| (r.start.0, r.end().0)).collect();
+                let ends = requests.values().map(|r| (r.start.0, r.end().0));
+                let mut pending: Vec<_> = ends.collect();
                 pending.sort_unstable();
                 prop_assert_eq!(pending, blocks_of(&ranges));
                 prop_assert_eq!(ranges.sectors().0, model.len() as u64);

@@ -488,7 +488,8 @@ proptest! {
     fn without_writes_the_cache_has_no_effect(spec in deferring_drive(), raw in requests(30)) {
         let reads = |spec: &Spec| {
             let reads = raw.iter().map(|raw| Raw { op: Op::Read, ..*raw }).collect::<Vec<_>>();
-            serve_and_check(spec, &all_kinds(&reads, &[9], spec.geometry.sectors.0), Besides::default())
+            let requests = all_kinds(&reads, &[9], spec.geometry.sectors.0);
+            serve_and_check(spec, &requests, Besides::default())
         };
         let mut other = spec.clone();
         other.buffer.write_cache = WriteCache::Off;

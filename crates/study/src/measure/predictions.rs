@@ -22,7 +22,7 @@ const NEAR: Span = Span::from_ns(250_000);
 
 pub(super) const INFO: MeasureInfo = MeasureInfo {
     name: "predictions",
-    summary: "errors of the predictions of `diskarm validate --locked`: measured minus predicted \
+    summary: "errors of predictions by `diskarm validate --locked`: measured minus predicted \
               responses",
     columns: || {
         let mut columns = Column::all(&[
