@@ -203,7 +203,8 @@ fn colour(word: &str, look: Look, is_terminal: bool) -> String {
     }
 }
 
-/// A CSV file that is written during a run, row by row, and gets its name when it is complete.
+/// A CSV file that is written during a run, row by row, and gets its final name when it is
+/// complete.
 pub struct RowFile {
     /// `None` on standard output.
     part: Option<PartialFile>,

@@ -25,8 +25,8 @@ const POINTS: usize = 400;
 /// Draws cumulative distributions of measured and simulated response times, like figures A.2 to A.5
 /// of worthington94 and 4 to 7 of worthington96: fraction of requests against milliseconds.
 ///
-/// The curves end beyond 99.9 % of each sample. A curve of up to 200 responses has its steps;
-/// for more, lines join 400 order statistics that are evenly spaced in rank.
+/// The curves omit the longest 0.1 % of each sample. A curve of up to 200 responses is drawn in
+/// steps; for more responses, lines join 400 order statistics that are evenly spaced in rank.
 pub fn distributions(
     title: &str,
     subtitle: &str,
@@ -56,7 +56,7 @@ pub fn distributions(
     Figure::of_responses(title, subtitle, curves).still_svg()
 }
 
-/// Returns milliseconds and the fraction of the sample up to them.
+/// Returns times in milliseconds, each with the fraction of the sample up to it.
 fn points(sample: &SortedSpans) -> Vec<(f64, f64)> {
     let spans = sample.as_slice();
     let part = |rank: usize| rank as f64 / spans.len() as f64;
@@ -112,7 +112,7 @@ fn merge(runs: impl Iterator<Item = RequestTotals>) -> ResponseSummary {
     all
 }
 
-/// Returns milliseconds and the fraction of responses up to them, for evenly spaced fractions.
+/// Returns times in milliseconds at evenly spaced fractions of the responses.
 fn summary_points(responses: &ResponseSummary) -> Vec<Point> {
     let fractions = (0..=POINTS).map(|k| END * (k as f64 / POINTS as f64));
     let points = fractions.filter_map(|fraction| {
@@ -293,7 +293,7 @@ fn draw_bars(svg: &mut String, errors: &[Outcome], period: Span) {
         }
     }
     *svg += "\"/>\n";
-    // A single class would repeat the bars.
+    // With a single class, the line would repeat the bars.
     for (row, (class, percents)) in sizes.iter().enumerate().filter(|_| sizes.len() > 1) {
         let (_, name, colour) = SIZES[*class];
         let line = format!("fill=\"none\" stroke=\"{colour}\" stroke-width=\"1.2\"");
@@ -400,7 +400,7 @@ impl Scale {
     /// Returns the positions of the multiples of the step within the range, and their numbers.
     fn ticks(&self) -> impl Iterator<Item = (f64, String)> {
         let [from, end] = self.values.map(|value| value / self.step);
-        // If an end is a multiple, rounding must not lose it.
+        // Rounding must not lose a multiple at an end of the range.
         let (first, last) = ((from - 1e-9).ceil() as i64, (end + 1e-9).floor() as i64);
         let decimals = decimals(self.step);
         (first..=last).map(move |tick| {
@@ -506,7 +506,8 @@ mod tests {
 
     #[test]
     fn bars_are_percentages_of_all_requests() {
-        // Bars are 0.05 ms wide; -5 ms is in the first bar, 5 ms beyond the last, half outside.
+        // Bars are 0.05 ms wide; -5 ms is in the first bar, and 5 ms is just beyond the last. Half
+        // of the errors are out of range.
         let errors = [
             -5_000, -1, 0, 49, 50, 4_999, 5_000, -5_001, 10_000, 20_000, -10_000, 7_000,
         ];

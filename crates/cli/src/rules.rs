@@ -12,7 +12,7 @@ struct Rule {
     options: &'static [&'static str],
     relation: Relation,
     others: &'static [&'static str],
-    /// The only kind of target to which it applies.
+    /// The only kind of target to which the rule applies.
     target: Option<Target>,
     /// The reason, unless the names of the options show it.
     reason: &'static str,

@@ -266,7 +266,8 @@ const SATURATED: &str = "
 note: requests arrive faster than they are served; the means grow with the length of the run
 ";
 
-/// Keeps the drives of the classic studies busy but not saturated: hp-c2247 for 70 % of the time.
+/// Keeps the drives of the classic studies busy but not saturated: hp-c2247 is busy 70 % of the
+/// time.
 const INTERARRIVAL: Span = Span::from_ns(31_200_000);
 
 pub const SIZE: &str = "8 KiB";
@@ -338,7 +339,7 @@ pub fn size_of(typed: Option<&str>, disk: Disk) -> Result<SectorCount, diskarm_s
 /// Simulate one drive under one workload and one host policy
 ///
 /// Prints response and service times, utilisation, queue and throughput. The same inputs give
-/// the same results, to the bit; only wall-clock times differ.
+/// bit-identical results; only wall-clock times differ.
 #[derive(clap::Args)]
 #[command(override_usage = USAGE, after_long_help = METRICS)]
 pub struct Args {
@@ -355,8 +356,8 @@ pub struct Args {
     pub settings: Settings,
 }
 
-/// Positions in the help of options that a command adds to [`Settings`], whose own start at 2.
-/// (Options after all of these would get the heading of the last one.)
+/// Positions in the help of options that a command adds to [`Settings`], whose own positions start
+/// at 2. (Options after all of these would get the heading of the last one.)
 pub const AFTER_DRIVE: usize = 2;
 const AFTER_WINDOW: usize = 12;
 pub const AFTER_PLOT: usize = 13;
@@ -411,8 +412,7 @@ pub struct Settings {
     pub window: Option<Span>,
 
     /// Plot the distribution of response times to this file, or - for standard output
-    ///
-    /// A file that the command reads is refused.
+    /// It must not be a file that the command reads.
     #[arg(long, value_name = "FILE.svg", value_parser = plot::svg_name)]
     pub plot: Option<String>,
 
@@ -562,16 +562,16 @@ its own warm-up.\n\n\
 The first run uses --seed, and the other seeds are derived from it. The output lists all seeds; \
 passing one as --seed repeats that run. Requests of all runs are pooled; fractions, rates and \
 queue lengths are means over the runs. Confidence intervals are Student's t over the means of \
-the independent runs: unlike the batch means of a single run, they also hold near saturation";
+the independent runs: unlike the batch means of a single run, they are also valid near saturation";
 
 const ROWS: &str = "\
 Write a CSV row for each request, in order of completion, including the warm-up, during the \
-run: id, disk, op (R, W), lbn, sectors, outcome (miss, hit, partial, absorbed; of requests \
-that failed medium-error, not-ready, aborted), and in microseconds arrived_us, completed_us, \
-response_us and the parts that add up to the response: queue_us, owed_us, overhead_us, \
-seek_us, settle_us, rotation_us, transfer_us, bus_us. With n streams, id modulo n is the \
-number of the stream, from 0. A file that the command reads is refused; - is standard output, and \
-results then go to standard error";
+run: id, disk, op (R, W), lbn, sectors, outcome (miss, hit, partial, absorbed; for failed \
+requests medium-error, not-ready, aborted), and in microseconds arrived_us, completed_us, \
+response_us and the parts that add up to the response: queue_us, owed_us, overhead_us, seek_us, \
+settle_us, rotation_us, transfer_us, bus_us. With n streams, id modulo n is the number of the \
+stream, from 0. The file must not be one that the command reads. With -, the rows go to standard \
+output and the results to standard error";
 
 const METRICS: &str = "\
 Metrics (keys of --json):
@@ -636,7 +636,7 @@ Metrics (keys of --json):
   drive, policy, policy_in, workload, seed, version
                        what is needed to repeat the run; policy_in only with --queue drive; seed is
                        null if nothing is random
-  notes                doubts about the drive or a trace, failures of disks after the last request,
+  notes                warnings about the drive or a trace, failures of disks after the last request,
                        losses of data, and the changes made on request
 
 Saturation: with open arrivals (all but --outstanding, closed workloads and traces without arrivals)

@@ -1,4 +1,4 @@
-//! The drives that can be measured, by their URLs.
+//! The drives that can be measured, and their URLs.
 
 use std::path::PathBuf;
 
@@ -28,7 +28,8 @@ The drive:
 targets of the host
 
 A simulated drive answers SCSI commands in virtual time, with 0.05 to 0.15 ms of host time between \
-commands. Measurements never read its specification. They may write to it: no data can be lost.";
+commands. Measurements never read its specification. They may write to the drive, because no data \
+can be lost.";
 
 const REAL: &str = "A real drive is only read, unless --allow-writes permits more.";
 
@@ -40,7 +41,7 @@ const HOST: HostDelay = HostDelay {
 
 pub enum Target {
     Simulated(Box<Model>, Realism),
-    /// A real drive, by the path of its device.
+    /// A real drive, given by the path of its device.
     Real(PathBuf),
     /// A drive of an iSCSI target.
     Iscsi(Address, Option<Credentials>),
@@ -122,7 +123,8 @@ impl Target {
         }
     }
 
-    /// Checks that a connection is to the expected drive: reconnected drives may get other paths.
+    /// Checks that a connection is to the expected drive: the path of a reconnected drive may
+    /// change.
     pub fn check(
         &self,
         drive: &mut dyn Transport,
@@ -155,7 +157,8 @@ fn to_lost(error: impl std::fmt::Display) -> TransportError {
 /// Returns the error for a URL without a target, which lists the targets.
 fn missing_target(url: &str, address: &Address, credentials: Option<&Credentials>) -> Error {
     match iscsi::targets(address, credentials) {
-        Ok(targets) if targets.is_empty() => Error::Failed(format!("{url}: it has no targets")),
+        Ok(targets) if targets.is_empty() => Error::Failed(format!("{url}: the host has no \
+            targets")),
         Ok(targets) => {
             let expected = format!("a URL with a target, such as one of {}", targets.join(", "));
             Error::option("URL", url, expected)
@@ -166,7 +169,7 @@ fn missing_target(url: &str, address: &Address, credentials: Option<&Credentials
 
 /// Help for the parameters that make a simulated drive harder to measure.
 const REALISM: &str = "\
-Parameters in parentheses make it more like a real drive and its host, \
+Parameters in parentheses make a simulated drive and its host more realistic, as in \
 sim:hp-c2247(noise=0.1ms, places=notches):
 - noise: standard deviation of the measured completion times
 - places: how the drive reports the positions of blocks: translated, by TRANSLATE ADDRESS (the \
@@ -179,7 +182,7 @@ fn split_realism(url: &str) -> Result<(&str, Realism), InputError> {
     let parameters = |url| str::strip_suffix(url, ")").and_then(|url| url.rsplit_once('('));
     let Some((drive, parameters)) = parameters(url) else {
         if url.contains('(') && !url.ends_with(".toml") {
-            return Err(InputError::new("URL", url, "a parenthesis at its end"));
+            return Err(InputError::new("URL", url, "a closing parenthesis at the end"));
         }
         return Ok((url, Realism::default()));
     };

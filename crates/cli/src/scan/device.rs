@@ -75,7 +75,7 @@ pub fn run_scan(args: &Args, real: Real) -> Result<(), Error> {
             drop(live);
             scanning.with_foreground(model, workload, left, recorder.pieces())
         }
-        (Some(_), None) => unreachable!("the rules between options require a model"),
+        (Some(_), None) => unreachable!("`rules` requires a model for a foreground"),
     };
     // If an output could not be written, the scan has stopped.
     let record = recorder.finish()?;

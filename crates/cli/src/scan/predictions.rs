@@ -74,7 +74,7 @@ impl Predictions {
         })
     }
 
-    /// Completes the file, which gets its name.
+    /// Completes the file and gives it its final name.
     ///
     /// # Errors
     /// If any part of it could not be written; the file of that name is then unchanged.

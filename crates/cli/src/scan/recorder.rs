@@ -54,7 +54,7 @@ struct Recording {
 struct Image {
     file: File,
     path: String,
-    /// True if it may hold data where nothing was written in this run.
+    /// True if the image may hold data that this run did not write.
     is_old: bool,
 }
 
@@ -165,7 +165,7 @@ pub fn conclude(checkpoint: Option<&str>, record: &ScanRecord) -> Result<(), Err
     if let Some(path) = checkpoint
         && record.remaining().is_empty()
     {
-        // A leftover does no harm: it records that the scan has finished.
+        // A leftover does no harm, because it records that the scan has finished.
         let _ = fs::remove_file(path);
     }
     let unreadable: u64 = record.unreadable().map(|(_, sectors)| sectors.0).sum();

@@ -176,7 +176,7 @@ impl Reader for Connection {
             let read = self.transport.execute(&block[..length], Data::In(room));
             let reply = read.map_err(to_lost)?;
             // A deferred error does not matter to a scan, but the read was not executed. If the
-            // disk's parameters have changed, its block size may have too: it is opened again.
+            // disk's parameters have changed, its block size may have too, so it is opened again.
             let pause = if is_deferred(&reply) {
                 Some(Span::ZERO)
             } else {
@@ -239,7 +239,7 @@ mod tests {
         }
     }
 
-    /// A disk that gives the same reply to every command, and its counts of commands and rests.
+    /// A disk that gives the same reply to every command; it counts commands and calls of `sleep`.
     struct Same(Reply, Arc<Mutex<(u32, u32)>>);
 
     impl Transport for Same {
@@ -257,7 +257,7 @@ mod tests {
         }
     }
 
-    /// Returns the outcome of a read, and the numbers of commands and rests.
+    /// Returns the outcome of a read, and the numbers of commands and calls of `sleep`.
     fn read(reply: Reply) -> (Result<(), Fault>, (u32, u32)) {
         let counts = Arc::default();
         let size = Size {
@@ -302,7 +302,7 @@ mod tests {
             read(answer(status::BUSY, None, 0)),
             (because("BUSY"), counts)
         );
-        // It does not concern the blocks of this read.
+        // A deferred error does not concern the blocks of this read.
         let deferred = Sense {
             deferred: true,
             ..Sense::new(Key::MediumError, Code::WRITE_ERROR)

@@ -155,7 +155,7 @@ fn after(text: &str) -> Result<TriggerEvent, String> {
 impl TriggerArgs {
     fn trigger(&self) -> Result<Trigger, Error> {
         let Some(when) = self.before.or(self.after) else {
-            unreachable!("the rules between options require one of them");
+            unreachable!("`rules` requires `--before` or `--after`");
         };
         let when = match self.nth {
             Some(nth) => when.with_nth(nth, "--nth")?,

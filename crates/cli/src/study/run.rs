@@ -238,7 +238,7 @@ fn claim_text(judged_claim: &JudgedClaim<'_>) -> String {
     text
 }
 
-// A process has one handler; these hold the progress that it prints.
+// A process has only one handler of Ctrl-C, which prints this progress.
 static DONE: AtomicUsize = AtomicUsize::new(0);
 static CELLS: AtomicUsize = AtomicUsize::new(0);
 static HAS_RESULTS: AtomicBool = AtomicBool::new(false);
@@ -299,7 +299,7 @@ pub struct Selection {
 
     /// Folder for results; each study gets a subfolder, NAME or NAME-quick
     ///
-    /// A folder in which a result would replace a file that the study reads is refused.
+    /// The results must not replace a file that the study reads.
     #[arg(short, long, value_name = "DIR", default_value = "results")]
     output: PathBuf,
 
