@@ -12,8 +12,8 @@ use crate::output;
 
 /// Print completions for a shell
 ///
-/// The names of drives, policies and studies are also completed. For bash: diskarm completions bash
-/// > ~/.local/share/bash-completion/completions/diskarm. For zsh, write _diskarm in a folder of
+/// Names of drives, policies and studies are completed too. For bash: diskarm completions bash >
+/// ~/.local/share/bash-completion/completions/diskarm. For zsh, write _diskarm in a folder of
 /// $fpath, and for fish, ~/.config/fish/completions/diskarm.fish.
 #[derive(clap::Args)]
 pub struct Args {

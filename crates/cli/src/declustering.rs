@@ -81,7 +81,8 @@ blocks over all disks:
 
 - chained: the second copies of a disk are on the next one, those of the last on the first.
 
-- group rotate: the second copies of a cluster are striped over another cluster. Clusters 0 and 1 have copies of each other's data, clusters 2 and 3 likewise, and so on.
+- group rotate: the second copies of a cluster are striped over another cluster. Clusters 0 and 1 \
+have copies of each other's data, clusters 2 and 3 likewise, and so on.
 
 Reads are divided between both copies so that the greatest load is as small as possible. \
 Writes go to all remaining copies. Loads, and the failures that lose data, follow from the \

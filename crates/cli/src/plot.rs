@@ -25,7 +25,7 @@ const POINTS: usize = 400;
 /// Draws cumulative distributions of measured and simulated response times, like figures A.2 to A.5
 /// of worthington94 and 4 to 7 of worthington96: fraction of requests against milliseconds.
 ///
-/// The curves omit the longest 0.1 % of each sample. A curve of up to 200 responses is drawn in
+/// The chart covers at least 99.9 % of each sample. A curve of up to 200 responses is drawn in
 /// steps; for more responses, lines join 400 order statistics that are evenly spaced in rank.
 pub fn distributions(
     title: &str,

@@ -636,8 +636,8 @@ Metrics (keys of --json):
   drive, policy, policy_in, workload, seed, version
                        what is needed to repeat the run; policy_in only with --queue drive; seed is
                        null if nothing is random
-  notes                warnings about the drive or a trace, failures of disks after the last request,
-                       losses of data, and the changes made on request
+  notes                warnings about the drive or a trace, failures of disks after the last
+                       request, losses of data, and the changes made on request
 
 Saturation: with open arrivals (all but --outstanding, closed workloads and traces without arrivals)
 and a throughput below 99 % of the arrival rate, the queue grows without limit, and the means grow

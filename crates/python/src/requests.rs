@@ -100,11 +100,11 @@ fn named_column(name: &str, column: impl Array + 'static) -> (String, ArrayRef) 
 }
 
 /// Converts an error that cannot occur if columns have equal lengths and match their types.
-fn broken(error: ArrowError) -> PyErr {
+fn internal_error(error: ArrowError) -> PyErr {
     PyRuntimeError::new_err(error.to_string())
 }
 
-/// Requests in columns, by their names.
+/// Requests as named columns.
 #[pyclass(frozen, module = "diskarm._diskarm")]
 pub struct Batch {
     rows: RecordBatch,

@@ -79,7 +79,7 @@ fn loads(compared: &Comparison) -> String {
         })
     };
     let text: String = (0..compared.parameters.disks).map(of_disk).collect();
-    text + &row(compared, "the same on all left", |of| {
+    text + &row(compared, "equal on remaining disks", |of| {
         match (of.is_lost, of.is_balanced) {
             (true, _) => "data lost",
             (_, true) => "yes",
@@ -121,7 +121,7 @@ fn notes(compared: &Comparison) -> String {
         };
         let printed: Vec<String> = wrong.iter().map(printed).collect();
         Some(format!(
-            "For {} equation {} of liu05 gives other shares: {}.",
+            "For {}, equation {} of liu05 gives different shares: {}.",
             layout.layout,
             wrong.first()?.equation.unwrap_or_default(),
             printed.join(", ")

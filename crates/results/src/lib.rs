@@ -1,8 +1,8 @@
 //! Results: the JSON and the tables that commands print, also as values for other languages, so
 //! that names and numbers agree everywhere.
 //!
-//! Nothing is printed here; commands write files with [`output_file`]. Doubts about a trace are in
-//! the notes of its results.
+//! Nothing is printed here; commands write files with [`output_file`]. Warnings about a trace are
+//! in the notes of its results.
 
 pub mod calibrated;
 pub mod compared;

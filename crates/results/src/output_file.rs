@@ -235,7 +235,8 @@ impl OutputFile {
         }
     }
 
-    /// Creates the file under a temporary name; removes what killed processes left when writing it.
+    /// Creates the file under a temporary name; removes unfinished versions that killed processes
+    /// left.
     ///
     /// # Errors
     /// If it cannot be written there.

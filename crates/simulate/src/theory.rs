@@ -47,7 +47,7 @@ impl Rate {
         1_000.0 * self.per_ms()
     }
 
-    /// Returns the mean pause at twice this rate.
+    /// Returns the mean pause for twice this rate.
     pub fn halved(self) -> Span {
         Span::from_ms(self.pause.as_ms() / 2.0)
     }
@@ -81,7 +81,7 @@ pub fn compare(
         groups.push(reads_first(theory, simulator, &rates)?);
     }
     groups.push(shortest_access(theory, simulator, &rates)?);
-    // The values for two drives of one model with the same data.
+    // These values are for two drives of one model with the same data.
     groups.push(positioning(theory, simulator)?);
     groups.push(reads(theory, simulator, &rates)?);
     groups.push(by_address(simulator, &rates)?);

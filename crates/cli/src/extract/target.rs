@@ -157,8 +157,10 @@ fn to_lost(error: impl std::fmt::Display) -> TransportError {
 /// Returns the error for a URL without a target, which lists the targets.
 fn missing_target(url: &str, address: &Address, credentials: Option<&Credentials>) -> Error {
     match iscsi::targets(address, credentials) {
-        Ok(targets) if targets.is_empty() => Error::Failed(format!("{url}: the host has no \
-            targets")),
+        Ok(targets) if targets.is_empty() => Error::Failed(format!(
+            "{url}: the host has no \
+            targets"
+        )),
         Ok(targets) => {
             let expected = format!("a URL with a target, such as one of {}", targets.join(", "));
             Error::option("URL", url, expected)
@@ -182,7 +184,11 @@ fn split_realism(url: &str) -> Result<(&str, Realism), InputError> {
     let parameters = |url| str::strip_suffix(url, ")").and_then(|url| url.rsplit_once('('));
     let Some((drive, parameters)) = parameters(url) else {
         if url.contains('(') && !url.ends_with(".toml") {
-            return Err(InputError::new("URL", url, "a closing parenthesis at the end"));
+            return Err(InputError::new(
+                "URL",
+                url,
+                "a closing parenthesis at the end",
+            ));
         }
         return Ok((url, Realism::default()));
     };

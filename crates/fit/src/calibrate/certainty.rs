@@ -29,7 +29,7 @@ pub struct FittedNumber {
     pub is_doubtful: bool,
 }
 
-/// A bus rate is doubtful if it is this many deviations of its prior from the given one.
+/// A bus rate is doubtful if it is this many prior deviations away from the given one.
 const DOUBTFUL: f64 = 3.0;
 
 /// A number counts as determined if the trace at least halves its uncertainty.
@@ -48,7 +48,7 @@ pub struct Certainty {
 }
 
 impl Certainty {
-    /// Returns the result if nothing is determined and all of `given` stays.
+    /// Returns the result in which nothing is determined and `given` is unchanged.
     pub fn as_given(given: &Candidate) -> Self {
         let all = given.coordinates().into_iter();
         Self {
@@ -138,7 +138,7 @@ fn deviation(search: &Search<'_>, at: Coordinate) -> Option<f64> {
     };
     let center = score(0.0);
     let mut step = Candidate::prior_ms(at) / 8.0;
-    // The step must match the deviation: over a much longer or shorter one, the likelihood curves
+    // The step must match the deviation: over a much longer or shorter step, the likelihood curves
     // differently.
     for _ in 0..3 {
         let fall = 2.0 * center - score(step) - score(-step);
@@ -204,8 +204,8 @@ impl Covariance {
     }
 }
 
-/// Returns the covariance of the numbers `at` around a search's candidate. Each comes with its
-/// deviation if all others are fixed, from the curvature of the likelihood alone; correlations
+/// Returns the covariance of the numbers `at` around a search's candidate. `at` has their
+/// deviations with all others fixed, from the curvature of the likelihood alone. Correlations
 /// follow from products of the slopes of each row's density. The prior is added.
 fn covariance(search: &Search<'_>, at: &[(Coordinate, f64)]) -> Covariance {
     let slopes: Vec<Vec<f64>> = at.iter().map(|&step| slope(search, step)).collect();
@@ -215,8 +215,8 @@ fn covariance(search: &Search<'_>, at: &[(Coordinate, f64)]) -> Covariance {
     combine(&slopes, &sds, &priors)
 }
 
-/// Returns the covariance of numbers with the given slopes of each part of the likelihood,
-/// deviations according to the trace alone with all others fixed, and deviations of their priors.
+/// Returns the covariance of numbers, given the slopes of each part of the likelihood, the
+/// deviations from the trace alone with all others fixed, and the deviations of the priors.
 fn combine(slopes: &[Vec<f64>], sds_ms: &[f64], priors_ms: &[f64]) -> Covariance {
     let product = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
     let lengths: Vec<f64> = slopes.iter().map(|s| product(s, s).sqrt()).collect();
@@ -337,7 +337,8 @@ mod tests {
     }
 
     /// Calculated by hand: a single number with a deviation of 0.3 according to the trace and a
-    /// prior of 0.4 has the information 1 / 0.09 + 1 / 0.16 = 1 / 0.0576. No others are fixed.
+    /// prior of 0.4 has the information 1 / 0.09 + 1 / 0.16 = 1 / 0.0576. There are no others to
+    /// fix.
     #[test]
     fn both_deviations_include_trace_and_prior() {
         let one = combine(&[vec![1.0, 2.0]], &[0.3], &[0.4]);

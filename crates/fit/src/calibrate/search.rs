@@ -116,7 +116,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Returns the score and candidate of a behaviour after a refit of times that depend on it.
+    /// Returns the score and candidate of a behaviour after a refit of the times that depend on it.
     fn refit(&self, behaviour: &Behaviour) -> (f64, Candidate) {
         let mut tried = Search::new(self.objective.restarted(), behaviour.apply(&self.candidate));
         let all = PARAMETERS.iter();
@@ -171,14 +171,18 @@ fn minimum(f: impl Fn(f64) -> f64, [mut low, mut high]: [f64; 2], steps: u64) ->
         if (best.x - middle).abs() <= 2.0 * near - (high - low) / 2.0 {
             break;
         }
-        let (up, down) = parabola_step(best, second, third);
-        let is_outside = up < down * (low - best.x) || up > down * (high - best.x);
-        if previous.abs() <= near || is_outside || 2.0 * up.abs() >= down * previous.abs() {
+        let (numerator, denominator) = parabola_step(best, second, third);
+        let is_outside =
+            numerator < denominator * (low - best.x) || numerator > denominator * (high - best.x);
+        if previous.abs() <= near
+            || is_outside
+            || 2.0 * numerator.abs() >= denominator * previous.abs()
+        {
             previous = if best.x < middle { high } else { low } - best.x;
             step = GOLDEN * previous;
         } else {
             previous = step;
-            step = up / down;
+            step = numerator / denominator;
             if best.x + step - low < 2.0 * near || high - best.x - step < 2.0 * near {
                 step = (middle - best.x).signum() * near;
             }
@@ -200,15 +204,15 @@ fn minimum(f: impl Fn(f64) -> f64, [mut low, mut high]: [f64; 2], steps: u64) ->
 }
 
 /// Returns the step from `a` to the minimum of the parabola through three points, as a fraction.
-/// Its denominator is not negative, and zero if two points are the same.
+/// Its denominator is never negative, and it is zero if two points are the same.
 fn parabola_step(a: Point, b: Point, c: Point) -> (f64, f64) {
     let ((ab, ac), (fb, fc)) = ((a.x - b.x, a.x - c.x), (a.y - b.y, a.y - c.y));
-    let up = ac * ac * fb - ab * ab * fc;
-    let down = 2.0 * (ab * fc - ac * fb);
-    if down >= 0.0 {
-        (up, down)
+    let numerator = ac * ac * fb - ab * ab * fc;
+    let denominator = 2.0 * (ab * fc - ac * fb);
+    if denominator >= 0.0 {
+        (numerator, denominator)
     } else {
-        (-up, -down)
+        (-numerator, -denominator)
     }
 }
 
@@ -223,7 +227,8 @@ mod tests {
         assert!((found.0 - 0.7).abs() < 2e-3 && (found.1 - 3.0).abs() < 1e-5);
     }
 
-    /// exp(x) - 2x has its minimum at ln 2; |x - 1| is not smooth there; x^4 is flat.
+    /// exp(x) - 2x has its minimum at ln 2; |x - 1| is not smooth at its minimum; x^4 is flat
+    /// there.
     #[test]
     fn other_functions_are_minimised_to_the_tolerance() {
         let check = |f: fn(f64) -> f64, expected: f64, tolerance: f64| {

@@ -16,7 +16,7 @@ use diskarm_plot::{Axis, Figure, Point, Series, rounded};
 use super::{ExtractionReport, assumed, outcome, unknown};
 use crate::html::{Html, Section, figure, page, wide};
 
-/// Returns the page, which depends on the measurements only.
+/// Returns the page, which depends only on the measurements.
 pub fn html(extracted: &ExtractionReport<'_>) -> String {
     let findings = &extracted.checkpoint.findings;
     let values = extracted.values();
@@ -372,9 +372,9 @@ pub fn seeks(findings: &Findings) -> Html {
         let axes = ["Distance, cylinders", "Seek time, ms"].map(Axis::linear);
         Figure::new(title, "", axes, series)
     };
-    let about = "MTBRC is measured by pairs of requests, of which the second just catches its \
-                 sector; its maximum is the 95th percentile. SEEK is measured by that command; its \
-                 maximum is the slowest starting point.";
+    let about = "MTBRC is measured with pairs of requests, the second of which just catches its \
+        sector; its maximum is the 95th percentile. SEEK is measured with the SEEK command; its \
+            maximum is over all starting points.";
     let curve = draw("seeks", &chart("Seek curve", u32::MAX), numbers(&lines));
     let mut inside = vec![Html::element("p", about), curve];
     if longest > Some(SHORT) {
