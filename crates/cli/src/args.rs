@@ -150,8 +150,7 @@ pub fn accounts(text: &str) -> Result<Accounts, Error> {
     Accounts::parse(&lines).map_err(invalid)
 }
 
-/// Reads the credentials for a login, and those of the target if the target must prove its
-/// identity.
+/// Reads the initiator's credentials for a login, and the target's if they are given.
 pub fn credentials(chap: &str) -> Result<Credentials, Error> {
     let accounts = accounts(chap)?;
     Ok(Credentials {

@@ -197,8 +197,7 @@ fn html(text: &str) -> Result<String, &'static str> {
     is_html.then(|| text.to_owned()).ok_or(expected)
 }
 
-/// Returns the checkpoint of a run that has measured nothing yet. Warns if data will be
-/// overwritten.
+/// Returns the checkpoint of a run that has not begun. Warns if data will be overwritten.
 fn fresh_checkpoint(url: &str, target: &Target, args: &Args) -> Result<suite::Checkpoint, Error> {
     let mut connect = |seed| target.connect(Writes::Forbidden, seed);
     let identity = suite::identity(&mut connect).map_err(|error| run_error(url, &error, None))?;

@@ -47,7 +47,6 @@ pub fn print_notes(notes: &[String]) {
     }
 }
 
-/// Prints warnings about the input on standard error.
 pub fn print_warnings(warnings: &[String]) {
     for warning in warnings {
         print_error(&format!(
@@ -68,7 +67,6 @@ pub fn print_json(value: &impl Serialize) -> Result<(), Error> {
     print(&as_json(value)?)
 }
 
-/// Prints a command's result, as JSON or as text.
 pub fn print_as(
     is_json: bool,
     value: &impl Serialize,
@@ -203,8 +201,7 @@ fn colour(word: &str, look: Look, is_terminal: bool) -> String {
     }
 }
 
-/// A CSV file that is written during a run, row by row, and gets its final name when it is
-/// complete.
+/// A CSV file that is written row by row during a run, and gets its final name at the end.
 pub struct RowFile {
     /// `None` on standard output.
     part: Option<PartialFile>,

@@ -198,7 +198,6 @@ const SIZES: [(u64, &str, &str); 5] = [
 /// Only one point is drawn in each cell of this size in pixels, which keeps the file small.
 const CELL: f64 = 0.8;
 
-/// The outcome of a prediction.
 #[derive(Clone, Copy, Debug)]
 pub struct Outcome {
     pub issued: Instant,
@@ -210,7 +209,6 @@ pub struct Outcome {
 struct Panel {
     top: f64,
     bottom: f64,
-    /// The name of its horizontal axis.
     x_name: &'static str,
 }
 
@@ -506,8 +504,8 @@ mod tests {
 
     #[test]
     fn bars_are_percentages_of_all_requests() {
-        // Bars are 0.05 ms wide; -5 ms is in the first bar, and 5 ms is just beyond the last. Half
-        // of the errors are out of range.
+        // Bars are 0.05 ms wide; -5 ms is in the first bar, 5 ms just beyond the last. Half are
+        // outside.
         let errors = [
             -5_000, -1, 0, 49, 50, 4_999, 5_000, -5_001, 10_000, 20_000, -10_000, 7_000,
         ];

@@ -139,7 +139,6 @@ fn hidden_bar(total: Option<u64>) -> ProgressBar {
     }
 }
 
-/// Like [`parallel::map`], but with a progress bar.
 pub fn parallel_map<T: Send>(count: usize, work: impl Fn(usize) -> T + Sync) -> Vec<T> {
     let progress = Progress::new(Some(count as u64));
     parallel::map(count, work, |done| progress.set(done))

@@ -266,8 +266,7 @@ const SATURATED: &str = "
 note: requests arrive faster than they are served; the means grow with the length of the run
 ";
 
-/// Keeps the drives of the classic studies busy but not saturated: hp-c2247 is busy 70 % of the
-/// time.
+/// Keeps the drives of the classic studies busy but not saturated: hp-c2247 is 70 % busy.
 const INTERARRIVAL: Span = Span::from_ns(31_200_000);
 
 pub const SIZE: &str = "8 KiB";

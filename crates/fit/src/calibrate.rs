@@ -10,11 +10,10 @@
 //! There are two kinds of traces ([`Clock`]). If the times between requests were also measured, the
 //! completions give the platter's angle throughout, and every response shows whether the arm
 //! arrived before or after its sector. If they are nominal, the angle of each request is unknown:
-//! waits are uniform over a revolution, and overheads and seek times show only at the edges of the
-//! distribution of responses.
+//! waits are uniform over a revolution, and overheads and seek times show only at the edges of this
+//! range.
 //!
-//! Nothing is random, and everything runs on one thread: the same trace always gives the same
-//! result.
+//! Nothing is random, and everything runs on one thread, so equal traces give equal results.
 //!
 //! [`Predictor`]: diskarm_core::predict::Predictor
 
@@ -91,8 +90,7 @@ pub enum Clock {
 pub enum FitError {
     /// The trace has fewer rows than the specification has numbers to fit.
     TooShort { rows: usize, numbers: usize },
-    /// Whatever its numbers, the drive explains so few requests that the trace must be from
-    /// another.
+    /// Whatever its numbers, the drive explains too few requests: the trace is from another drive.
     OtherDrive { explained_fraction: f64 },
 }
 
@@ -107,8 +105,8 @@ pub struct Progress {
 const MIN_EXPLAINED: f64 = 0.5;
 
 /// Fits `given`, with blocks arranged as in `layout`, to `rows`; calls `progress` before each
-/// stage. Fails if the trace is too short or from another drive. Panics if a row addresses a block
-/// that `layout` does not have.
+/// stage. Fails if the trace is too short or from another drive. Panics if `layout` lacks a
+/// requested block.
 pub fn calibrate(
     given: &Spec,
     layout: &Arc<Layout>,
@@ -328,8 +326,7 @@ pub struct Holdout {
 pub enum KeptPart {
     /// The whole fit: the held-back rows are more likely under it than under the given drive.
     All,
-    /// All but the seek times, which stay as given because they made the held-back rows less
-    /// likely.
+    /// All but the seek times, which made the held-back rows less likely and stay as given.
     Keys,
     /// Only the seek times: the other changes made the held-back rows less likely.
     Seeks,
@@ -425,8 +422,7 @@ mod tests {
         }
     }
 
-    /// The rows come from the given drive, so parts of a fit that make them less likely are
-    /// dropped.
+    /// The rows come from the given drive, so every change makes them less likely.
     #[test]
     fn parts_that_make_the_held_back_rows_less_likely_are_dropped() {
         let text = diskarm_drives::find("hp-c2247").expect("a drive").text;

@@ -41,7 +41,6 @@ impl GivenPolicy {
         }))
     }
 
-    /// Parses a name with its parameters.
     pub fn from_name(py: Python<'_>, text: &str) -> PyResult<Self> {
         let named = policy("policy", text).map_err(|error| py_error(py, &error))?;
         Ok(Self::Named(named))

@@ -179,10 +179,7 @@ pub fn text(names: FitNames<'_>, rows: usize, fitted: &Calibration) -> String {
 }
 
 fn held_back(text: &mut String, holdout: &Holdout) {
-    let rows = format!(
-        "last {} rows, which were not used for this fit",
-        holdout.rows
-    );
+    let rows = format!("last {} rows, which this fit did not use", holdout.rows);
     *text += &prose::labelled("held back", &rows, LABEL);
     let _ = writeln!(
         text,

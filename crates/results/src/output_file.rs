@@ -235,8 +235,7 @@ impl OutputFile {
         }
     }
 
-    /// Creates the file under a temporary name; removes unfinished versions that killed processes
-    /// left.
+    /// Creates the file under a temporary name, and removes those that killed processes left.
     ///
     /// # Errors
     /// If it cannot be written there.

@@ -209,8 +209,7 @@ pub enum Fitting {
     /// A request beyond the end of the target disk is an error.
     #[default]
     Refuse,
-    /// Blocks keep their relative position; the traced disk is assumed to end at the last block
-    /// used.
+    /// Block numbers are scaled as if the traced disk ended at the last block used.
     Scale,
     /// Blocks beyond the end wrap around to block 0.
     Fold,

@@ -31,8 +31,7 @@ pub struct RowRange {
 }
 
 impl RowRange {
-    /// Parses `A..B`; a missing bound is the start or end of the trace. The error describes the
-    /// syntax.
+    /// Parses `A..B`, in which either bound may be missing. The error describes the syntax.
     pub fn parse(text: &str) -> Result<Self, String> {
         const EXPECTED: &str = "expected rows A..B with A below B, such as 0..5000";
         let number = |text: &str, absent| match text {
@@ -78,7 +77,7 @@ pub fn read(
     read_from(rows.from, file, options, rows, model)
 }
 
-/// Reads from row `first`, which is the first of `rows` or precedes it, to the last of `rows`.
+/// Reads the trace from row `first`, at or before the start of `rows`, to the end of `rows`.
 fn read_from(
     first: usize,
     file: &str,
@@ -206,8 +205,7 @@ fn bus_time(row: &MeasuredRequest, spec: &Spec) -> Span {
 }
 
 /// Runs all replays of a validation in the order of [`Validation::variants`], on all processors;
-/// `progress` is called with the number of finished replays. Fails with the first rejected request,
-/// in that order.
+/// `progress` is called with the number done. Fails with the first rejected request, in that order.
 pub fn replays(
     validation: &Validation<'_>,
     progress: impl Fn(u64) + Sync,

@@ -134,10 +134,7 @@ impl Model {
 /// Parses a workload expression for `disk`, or reads the workload file if `text` ends in `.toml`.
 /// Fails for a workload that is invalid or does not fit on the disk, and for an unreadable file.
 pub fn workload(text: &str, disk: Disk) -> Result<Workload, Error> {
-    if Path::new(text)
-        .extension()
-        .is_none_or(|extension| extension != "toml")
-    {
+    if Path::new(text).extension().is_none_or(|ext| ext != "toml") {
         let workload = Workload::parse(text, disk);
         return workload.map_err(|error| error.in_argument("workload").into());
     }

@@ -8,8 +8,8 @@ use rayon::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
 /// Calls `work` for each number below `count` on all processors, and returns the results in order.
-/// `progress` is called with the number of finished jobs, on any thread. Panics if no threads can
-/// be started.
+/// `progress` is called with the number of finished jobs, on any thread. Panics if no thread
+/// starts.
 pub fn map<T: Send>(
     count: usize,
     work: impl Fn(usize) -> T + Sync,

@@ -11,8 +11,7 @@ use crate::error::Error;
 use crate::input::{Fitting, Issue, TraceReplay, check_disk};
 use crate::system::System;
 
-/// The requests of traces, with a disk for each device. Ends at an invalid row, whose error
-/// [`Self::finish`] returns.
+/// The requests of traces, with a disk for each device, up to an invalid row ([`Self::finish`]).
 pub struct TraceRows {
     trace: Disks<Box<dyn Notes>>,
     files: Vec<String>,

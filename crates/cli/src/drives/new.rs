@@ -56,8 +56,7 @@ pub struct Args {
     #[arg(long, value_name = "BYTES", value_parser = bytes)]
     cache: Option<Bytes>,
 
-    /// Number of platters, with two surfaces each [default: the fewest that need at most 450,000
-    /// tracks per surface]
+    /// Number of platters [default: the fewest with at most 450,000 tracks per surface]
     #[arg(long, value_name = "N", value_parser = integer::<u32>(1..=16))]
     platters: Option<u32>,
 

@@ -43,7 +43,6 @@ pub enum Target {
     Simulated(Box<Model>, Realism),
     /// A real drive, given by the path of its device.
     Real(PathBuf),
-    /// A drive of an iSCSI target.
     Iscsi(Address, Option<Credentials>),
 }
 
@@ -123,8 +122,7 @@ impl Target {
         }
     }
 
-    /// Checks that a connection is to the expected drive: the path of a reconnected drive may
-    /// change.
+    /// Checks that the connected drive is the expected one: a path may lead to another drive later.
     pub fn check(
         &self,
         drive: &mut dyn Transport,
@@ -157,10 +155,7 @@ fn to_lost(error: impl std::fmt::Display) -> TransportError {
 /// Returns the error for a URL without a target, which lists the targets.
 fn missing_target(url: &str, address: &Address, credentials: Option<&Credentials>) -> Error {
     match iscsi::targets(address, credentials) {
-        Ok(targets) if targets.is_empty() => Error::Failed(format!(
-            "{url}: the host has no \
-            targets"
-        )),
+        Ok(targets) if targets.is_empty() => Error::Failed(format!("{url}: no targets found")),
         Ok(targets) => {
             let expected = format!("a URL with a target, such as one of {}", targets.join(", "));
             Error::option("URL", url, expected)
@@ -184,11 +179,7 @@ fn split_realism(url: &str) -> Result<(&str, Realism), InputError> {
     let parameters = |url| str::strip_suffix(url, ")").and_then(|url| url.rsplit_once('('));
     let Some((drive, parameters)) = parameters(url) else {
         if url.contains('(') && !url.ends_with(".toml") {
-            return Err(InputError::new(
-                "URL",
-                url,
-                "a closing parenthesis at the end",
-            ));
+            return Err(InputError::new("URL", url, "a closing parenthesis"));
         }
         return Ok((url, Realism::default()));
     };

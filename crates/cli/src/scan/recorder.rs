@@ -35,7 +35,6 @@ pub enum ScanEvent {
     Read(Lbn, ReadData),
     /// Blocks that were read, without their data.
     Passed(Lbn, SectorCount),
-    /// Unreadable blocks.
     Failed(Lbn, SectorCount),
 }
 

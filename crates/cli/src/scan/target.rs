@@ -213,7 +213,6 @@ fn outcome(reply: &Reply, length: usize) -> Result<(), Fault> {
     }
 }
 
-/// Returns the name of a status without sense data.
 fn status_name(status: u8) -> String {
     match (status, status::name(status)) {
         (status::CHECK_CONDITION, _) => "CHECK CONDITION without valid sense data".to_owned(),

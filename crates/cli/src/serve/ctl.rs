@@ -171,7 +171,6 @@ impl RangeArgs {
         Lbn(self.first.unwrap_or(0))
     }
 
-    /// Returns one past the last sector.
     fn end(&self) -> Lbn {
         self.sectors
             .map_or(InjectedFault::ALL, |sectors| Lbn(self.first().0 + sectors))

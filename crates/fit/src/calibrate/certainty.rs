@@ -337,8 +337,7 @@ mod tests {
     }
 
     /// Calculated by hand: a single number with a deviation of 0.3 according to the trace and a
-    /// prior of 0.4 has the information 1 / 0.09 + 1 / 0.16 = 1 / 0.0576. There are no others to
-    /// fix.
+    /// prior of 0.4 has the information 1 / 0.09 + 1 / 0.16 = 1 / 0.0576. There are no others.
     #[test]
     fn both_deviations_include_trace_and_prior() {
         let one = combine(&[vec![1.0, 2.0]], &[0.3], &[0.4]);

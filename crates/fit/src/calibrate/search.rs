@@ -227,8 +227,7 @@ mod tests {
         assert!((found.0 - 0.7).abs() < 2e-3 && (found.1 - 3.0).abs() < 1e-5);
     }
 
-    /// exp(x) - 2x has its minimum at ln 2; |x - 1| is not smooth at its minimum; x^4 is flat
-    /// there.
+    /// The minima are smooth (at ln 2), at a kink, in a flat part, and at the ends of the interval.
     #[test]
     fn other_functions_are_minimised_to_the_tolerance() {
         let check = |f: fn(f64) -> f64, expected: f64, tolerance: f64| {

@@ -55,8 +55,7 @@ pub struct Validation<'a> {
 }
 
 impl<'a> Validation<'a> {
-    /// Prepares to validate the drive that `spec` describes against `rows`. Panics if `rows` is
-    /// empty.
+    /// Prepares to compare the drive that `spec` describes with `rows`. Panics if there are none.
     pub fn new(spec: &'a Spec, layout: Arc<Layout>, rows: Vec<MeasuredRequest>) -> Self {
         assert!(!rows.is_empty(), "a validation needs rows");
         Self {

@@ -68,8 +68,7 @@ fn instant(text: &str) -> Option<Instant> {
     is_valid.then(|| Instant::from_ns((at_s * 1e9).round() as u64))
 }
 
-/// Reads the share of the time that a rebuild takes. Fails if a rebuild is given although no disk
-/// fails.
+/// Reads the share of time that a rebuild takes. Fails if there is one although no disk fails.
 pub(super) fn rebuild(
     failures: &[Failure],
     args: &mut Parameters<'_>,

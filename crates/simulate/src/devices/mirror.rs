@@ -108,8 +108,7 @@ pub(super) fn rebuild_step(context: Context<'_>) -> SectorCount {
     SectorCount((REBUILD_STEP_BYTES / disk.sector.0).clamp(1, disk.sectors.0))
 }
 
-/// Reads the parameters of pairs, which have `disks` disks in total and rebuild `step` blocks at
-/// once.
+/// Reads the parameters of `disks` disks in pairs, which rebuild `step` blocks at a time.
 pub(super) fn mirroring(
     disks: usize,
     step: SectorCount,
