@@ -75,7 +75,7 @@ pub enum Listing {
 }
 
 impl Listing {
-    /// Returns true if `--json` was given, with or without `list`.
+    /// Returns true if `--json` was given, whether after `list` or without it.
     pub fn is_json(typed: Option<Self>, json: bool) -> bool {
         match typed {
             Some(Self::List { json }) => json,

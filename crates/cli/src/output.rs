@@ -40,7 +40,6 @@ pub fn check_writable(path: &str) -> Result<(), Error> {
     found.map_err(Error::io("write", path))
 }
 
-/// Prints notes that belong to a result on standard error.
 pub fn print_notes(notes: &[String]) {
     for note in notes {
         print_error(&format!("{} {note}\n", on_errors("note:", Look::Remark)));

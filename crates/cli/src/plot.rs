@@ -77,7 +77,7 @@ fn nearly_longest(sample: &SortedSpans) -> Span {
 }
 
 /// The fraction at which a curve ends: the longest 0.1 % would squeeze all other responses.
-const END: f64 = 0.999;
+const END_FRACTION: f64 = 0.999;
 
 /// Draws cumulative distributions of response times, each with its label.
 pub fn responses(title: &str, note: &str, curves: &[(String, ResponseSummary)]) -> String {
@@ -114,7 +114,7 @@ fn merge(runs: impl Iterator<Item = RequestTotals>) -> ResponseSummary {
 
 /// Returns times in milliseconds at evenly spaced fractions of the responses.
 fn summary_points(responses: &ResponseSummary) -> Vec<Point> {
-    let fractions = (0..=POINTS).map(|k| END * (k as f64 / POINTS as f64));
+    let fractions = (0..=POINTS).map(|k| END_FRACTION * (k as f64 / POINTS as f64));
     let points = fractions.filter_map(|fraction| {
         let span = responses.histogram().quantile(fraction)?;
         Some(Point::new(span.as_ms(), fraction))
@@ -139,10 +139,10 @@ pub fn loads(compared: &Comparison) -> String {
         values: vec![Some(1.0); parameters.disks],
         is_reference: true,
     };
-    let degraded = |of: &LayoutResult| {
-        let values = of.loads.iter().map(|load| load.degraded_over_normal);
+    let degraded = |layout: &LayoutResult| {
+        let values = layout.loads.iter().map(|load| load.degraded_over_normal);
         BarSeries {
-            label: of.layout.to_owned() + if of.is_lost { ": data lost" } else { "" },
+            label: layout.layout.to_owned() + if layout.is_lost { ": data lost" } else { "" },
             values: values.collect(),
             is_reference: false,
         }
@@ -464,7 +464,10 @@ mod tests {
         let points = summary_points(&responses);
         assert_eq!((points[0].x, points[0].y), (0.001, 0.0));
         let last = points[POINTS];
-        assert!((last.x - 9.99).abs() < 0.01 && last.y == END, "{last:?}");
+        assert!(
+            (last.x - 9.99).abs() < 0.01 && last.y == END_FRACTION,
+            "{last:?}"
+        );
         assert!(points.is_sorted_by_key(|point| point.x));
     }
 

@@ -9,7 +9,7 @@ use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressState, P
 
 const DELAY: Duration = Duration::from_secs(1);
 
-/// The steps of a bar that shows a fraction.
+/// The number of steps of a bar that shows a fraction.
 const STEPS: u64 = 1_000;
 
 /// A bar on standard error, if that is a terminal and the work takes over a second. Erased on drop.

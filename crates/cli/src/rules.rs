@@ -330,7 +330,7 @@ pub fn check(program: &Command, matches: &ArgMatches) -> Result<(), String> {
         Some(_) => Target::Simulated,
         None => Target::Real,
     });
-    let tables = RULES.iter().filter(|(of, _)| *of == path);
+    let tables = RULES.iter().filter(|(name, _)| *name == path);
     let rules = tables.flat_map(|(_, tables)| tables.iter().copied().flatten());
     let mut rules = rules.filter(|rule| rule.target.is_none() || rule.target == target);
     let violation = rules.find_map(|rule| rule.violation(command, &given));

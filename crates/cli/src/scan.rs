@@ -37,7 +37,7 @@ pub fn run(args: &Args) -> Result<(), Error> {
 /// all blocks of the drive have been read, the same requests are served without the scan, to
 /// determine the slowdown.
 #[derive(clap::Args)]
-#[command(after_long_help = prose::wrapped(MORE, 0) + EXAMPLE)]
+#[command(after_long_help = prose::wrapped(NOTES, 0) + EXAMPLE)]
 pub struct Args {
     /// The device to read: a block device, a file, /dev/sgX, nbd://HOST/EXPORT,
     /// iscsi://HOST/TARGET/LUN, or sim:NAME
@@ -172,7 +172,7 @@ pub struct Args {
     pub traced: TraceOptions,
 }
 
-const MORE: &str = "\
+const NOTES: &str = "\
 A scheduler outside the drive follows its completions with a model, which initially does not know \
 the angle of the platter. A read in a gap is a separate command, or is merged with the foreground \
 command if it ends where that one starts. Foreground requests wait until the drive has room.

@@ -463,7 +463,7 @@ pub struct Settings {
     #[arg(help_heading = "With --random or --trace", allow_hyphen_values = true)]
     pub think: Option<Span>,
 
-    /// Issue times of the requests of a trace, without --outstanding
+    /// The times at which the requests of a trace are issued, without --outstanding
     #[arg(long, value_name = "HOW", value_enum, default_value_t = Replay::Traced)]
     #[arg(help_heading = "With --trace")]
     pub replay: Replay,

@@ -334,7 +334,7 @@ pub enum KeptPart {
 }
 
 /// The last of this many equal parts of the rows is held back.
-const PARTS: usize = 5;
+const HOLDOUT_PARTS: usize = 5;
 
 /// With fewer rows per fitted number, a fit is poor and no rows are held back.
 pub const ROWS_PER_NUMBER: usize = 10;
@@ -344,7 +344,7 @@ fn split<T>(rows: &[T], numbers: usize) -> (&[T], Option<&[T]>) {
     if rows.len() < numbers * ROWS_PER_NUMBER {
         return (rows, None);
     }
-    let (first, last) = rows.split_at(rows.len() - rows.len() / PARTS);
+    let (first, last) = rows.split_at(rows.len() - rows.len() / HOLDOUT_PARTS);
     (first, Some(last))
 }
 

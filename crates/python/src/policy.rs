@@ -78,7 +78,6 @@ impl GivenPolicy {
     }
 }
 
-/// A policy written in Python.
 pub struct PythonPolicy {
     name: String,
     policy: Py<PyAny>,

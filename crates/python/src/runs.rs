@@ -96,7 +96,6 @@ struct Arguments {
     per_request: bool,
 }
 
-/// The result of one policy.
 struct Outcome {
     metrics: Value,
     is_saturated: bool,

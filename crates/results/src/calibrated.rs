@@ -26,7 +26,7 @@ impl KnownTogether {
     fn all(fitted: &Calibration) -> Vec<Self> {
         let pairs = fitted.covariance.pairs().into_iter();
         let together = pairs.map(|pair| {
-            let [a, b] = pair.of.map(|i| &fitted.fitted[i]);
+            let [a, b] = pair.indices.map(|i| &fitted.fitted[i]);
             let (known, fitted_ms) = if pair.correlation < 0.0 {
                 ("sum", a.fitted_ms + b.fitted_ms)
             } else {

@@ -111,7 +111,6 @@ fn parameters(all: &[(&str, &str)]) -> Value {
     all.iter().map(object).collect()
 }
 
-/// Merges JSON objects into one.
 fn merged<const N: usize>(objects: [Value; N]) -> Value {
     let entries = objects.into_iter().flat_map(|object| match object {
         Value::Object(map) => map,

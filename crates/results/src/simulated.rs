@@ -176,7 +176,6 @@ impl SimulationMetrics {
         self.failed.unwrap_or(0)
     }
 
-    /// Returns the largest number of requests that waited at a time.
     pub fn waiting_max(&self) -> u64 {
         self.load.queue.max
     }

@@ -18,7 +18,7 @@ use crate::usage;
 /// assumed, and marked as assumed in the file. --capacity, --rpm, --seek and --outer are required.
 /// If it is run without options on a terminal, it asks for each value.
 #[derive(clap::Args, PartialEq)]
-#[command(after_long_help = prose::wrapped(MORE, 0) + EXAMPLE)]
+#[command(after_long_help = prose::wrapped(NOTES, 0) + EXAMPLE)]
 pub struct Args {
     /// Capacity, such as 8TB or 640GB; a data sheet's gigabytes are 10^9 bytes
     #[arg(long, value_name = "BYTES", value_parser = bytes)]
@@ -100,7 +100,7 @@ fn missing_values(args: &Args) -> String {
     )
 }
 
-const MORE: &str = "\
+const NOTES: &str = "\
 Capacities of whole gigabytes from 50GB to 8TB have the sector counts that manufacturers agreed \
 on (IDEMA LBA1-03): 4TB has 7,814,037,168 sectors. The number of sectors per track is chosen so \
 that sequential reads have the rates of the data sheet at both ends of the disk.";

@@ -34,7 +34,7 @@ can be lost.";
 const REAL: &str = "A real drive is only read, unless --allow-writes permits more.";
 
 /// The delay of the host between commands to a simulated drive.
-const HOST: HostDelay = HostDelay {
+const HOST_DELAY: HostDelay = HostDelay {
     min: Span::from_ns(50_000),
     max: Span::from_ns(150_000),
 };
@@ -102,7 +102,7 @@ impl Target {
         match self {
             Self::Simulated(model, realism) => {
                 let realism = Realism { seed, ..*realism };
-                let drive = SimulatedDrive::with_realism(&model.spec, HOST, seed, realism);
+                let drive = SimulatedDrive::with_realism(&model.spec, HOST_DELAY, seed, realism);
                 Ok(Box::new(drive.map_err(to_lost)?))
             }
             Self::Real(path) => {
@@ -136,9 +136,12 @@ impl Target {
         if found == *expected {
             return Ok(());
         }
-        let describe = |of: &Identity| {
-            let (name, blocks) = (of.name(), of.sectors.0);
-            format!("{name}, serial number {:?}, {blocks} blocks", of.serial)
+        let describe = |identity: &Identity| {
+            let (name, blocks) = (identity.name(), identity.sectors.0);
+            format!(
+                "{name}, serial number {:?}, {blocks} blocks",
+                identity.serial
+            )
         };
         Err(TransportError::Lost(format!(
             "found another drive ({}), expected {}",

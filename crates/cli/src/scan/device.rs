@@ -19,13 +19,13 @@ use crate::output;
 use crate::progress::Progress;
 
 /// Bytes of a read without a foreground.
-const PIECE: u64 = 256 << 10;
+const READ_BYTES: u64 = 256 << 10;
 
 /// Concurrent reads without a foreground.
 const DEPTH: usize = 2;
 
 /// The longest wait for an answer. Drives try for several seconds to read a bad block.
-const LIMIT: Span = Span::from_ns(30_000_000_000);
+const MAX_WAIT: Span = Span::from_ns(30_000_000_000);
 
 struct Scanning<'a> {
     args: &'a Args,
@@ -160,7 +160,7 @@ fn sink(
 impl Scanning<'_> {
     fn open(&self, depth: usize) -> Result<Live, Error> {
         let source = Arc::clone(&self.source);
-        let live = Live::open(source, depth, LIMIT, Arc::clone(&self.answers));
+        let live = Live::open(source, depth, MAX_WAIT, Arc::clone(&self.answers));
         live.map_err(|lost| Error::Failed(format!("{}: {lost}", self.args.url)))
     }
 
@@ -168,7 +168,7 @@ impl Scanning<'_> {
         let (size, answers) = (live.size(), live.inbox());
         let bar = Progress::new(Some(left.count().0));
         let sink = sink(&answers, pieces, size.sector, bar);
-        let max = SectorCount((PIECE / size.sector.0).max(1));
+        let max = SectorCount((READ_BYTES / size.sector.0).max(1));
         let mut pass = SequentialPass::new(live, left, DEPTH, max, sink);
         pass.run(&answers);
         ScanRun {

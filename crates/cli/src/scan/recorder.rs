@@ -19,7 +19,7 @@ use crate::error::Error;
 const PERIOD: Duration = Duration::from_secs(5);
 
 /// The number of pieces that may be queued before the scan waits.
-const WAITING: usize = 256;
+const MAX_WAITING: usize = 256;
 
 /// The files that a scan writes while it continues.
 #[derive(Debug, Default)]
@@ -143,7 +143,7 @@ impl Outputs {
             // From now on the image is not empty.
             recording.save()?;
         }
-        let (pieces, receiver) = sync_channel(WAITING);
+        let (pieces, receiver) = sync_channel(MAX_WAITING);
         let thread = std::thread::spawn(move || recording.run(&receiver));
         Ok((Recorder { pieces, thread }, left))
     }

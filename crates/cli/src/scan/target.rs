@@ -18,13 +18,12 @@ use crate::args;
 use crate::error::Error;
 
 pub enum Target {
-    /// A simulated drive, by its name.
+    /// A simulated drive, given by its name.
     Simulated(String),
-    /// Something that answers in real time.
     Real(Real),
 }
 
-/// Something that answers in real time.
+/// A device or file that answers in real time.
 pub struct Real {
     pub source: Arc<dyn Source>,
     pub files: Files,

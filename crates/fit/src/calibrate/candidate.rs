@@ -31,7 +31,7 @@ pub enum Coordinate {
 }
 
 /// The scale of the penalty for a seek time that falls from one knot to the next, in milliseconds.
-const FALL_MS: f64 = 0.05;
+const FALL_SCALE_MS: f64 = 0.05;
 
 /// The overheads before the media access of a read and of a write.
 const READ_MISS: [&str; 2] = [
@@ -276,7 +276,7 @@ impl Candidate {
         // to settle before writes after seeks of 160 to 700 cylinders only, and the Cheetah 4LP
         // before any request after seeks of 50 to 400 only.
         for curve in curves() {
-            let squares = curve.falls_ms().map(|ms| (ms / FALL_MS).powi(2));
+            let squares = curve.falls_ms().map(|ms| (ms / FALL_SCALE_MS).powi(2));
             sum += squares.map(|square| 2.0 * square.ln_1p()).sum::<f64>();
         }
         -0.5 * sum

@@ -77,10 +77,10 @@ impl Trace {
 pub const EVIDENCE: f64 = 10.0;
 
 /// The share of outliers among requests.
-const STRAY: f64 = 0.02;
+const OUTLIERS: f64 = 0.02;
 
 /// The probability that a request loses or gains a revolution regardless of its own wait.
-const SLIP: f64 = 0.02;
+const SLIP_CHANCE: f64 = 0.02;
 
 /// One row of a trace, with a candidate's prediction.
 #[derive(Clone, Copy, Debug)]
@@ -127,7 +127,7 @@ impl Row {
 }
 
 /// The standard deviations of the arm's arrival that are tried, in milliseconds.
-const ARMS_MS: [f64; 14] = [
+const TRIED_ARM_MS: [f64; 14] = [
     0.03, 0.05, 0.07, 0.1, 0.15, 0.2, 0.3, 0.4, 0.6, 0.9, 1.3, 1.8, 2.4, 3.0,
 ];
 
@@ -158,17 +158,16 @@ impl Noise {
     /// Returns the log density (per millisecond) of a row's response; a revolution is `period_ms`.
     pub fn ln_density(&self, row: &Row, period_ms: f64) -> f64 {
         let explained = self.density(row, period_ms);
-        ((1.0 - STRAY) * explained + stray_density(period_ms)).ln()
+        ((1.0 - OUTLIERS) * explained + outlier_density(period_ms)).ln()
     }
 
-    /// Returns the sum of [`Self::ln_density`] over `rows`.
     pub fn ln_likelihood<'r>(&self, rows: impl Iterator<Item = &'r Row>, period_ms: f64) -> f64 {
         rows.map(|row| self.ln_density(row, period_ms)).sum()
     }
 
     /// Returns true if a response is more likely as predicted than as an outlier.
     pub fn explains(&self, row: &Row, period_ms: f64) -> bool {
-        (1.0 - STRAY) * self.density(row, period_ms) > stray_density(period_ms)
+        (1.0 - OUTLIERS) * self.density(row, period_ms) > outlier_density(period_ms)
     }
 
     /// Returns the density of a response that is not an outlier.
@@ -192,14 +191,14 @@ impl Noise {
         match completion.outcome {
             Outcome::Hit | Outcome::Absorbed => laplace(error_ms, self.buffer_ms),
             Outcome::PartialHit if row.is_locked => {
-                self.near_an_angle(error_ms, period_ms, [SLIP; 2])
+                self.near_an_angle(error_ms, period_ms, [SLIP_CHANCE; 2])
             }
             Outcome::Miss if row.is_locked => {
                 let arm_ms = self.arm_ms[row.kind];
                 let wait_ms = completion.breakdown.rotation.as_ms();
                 let late = normal(-wait_ms / arm_ms);
                 let early = normal((wait_ms - period_ms) / arm_ms);
-                let slip = |chance: f64| (1.0 - 2.0 * SLIP) * chance + SLIP / 2.0;
+                let slip = |chance: f64| (1.0 - 2.0 * SLIP_CHANCE) * chance + SLIP_CHANCE / 2.0;
                 self.near_an_angle(error_ms, period_ms, [slip(early), slip(late)])
             }
             Outcome::Miss | Outcome::PartialHit => self.at_any_angle(completion, row, period_ms),
@@ -275,14 +274,14 @@ impl Noise {
 
 /// Returns the maximum of `ln` over the deviations that are tried, and where it is.
 fn most_likely_deviation(ln: impl Fn(f64) -> f64) -> (f64, f64) {
-    let tried = ARMS_MS.map(|arm_ms| (ln(arm_ms), arm_ms)).into_iter();
+    let tried = TRIED_ARM_MS.map(|arm_ms| (ln(arm_ms), arm_ms)).into_iter();
     let best = tried.max_by(|a, b| a.0.total_cmp(&b.0));
     best.expect("deviations are tried")
 }
 
 /// Returns the density of outliers: uniform over four revolutions.
-fn stray_density(period_ms: f64) -> f64 {
-    STRAY / (4.0 * period_ms)
+fn outlier_density(period_ms: f64) -> f64 {
+    OUTLIERS / (4.0 * period_ms)
 }
 
 /// Returns the bounded scale of a Laplace distribution with these errors; `unknown` without any.

@@ -82,7 +82,7 @@ impl<'a> Search<'a> {
     /// Adopts the behaviours that make the trace more likely, the best one first.
     pub fn choose(&mut self) {
         let mut hopeless: Vec<String> = Vec::new();
-        for _ in 0..ROUNDS {
+        for _ in 0..MAX_ROUNDS {
             let mut behaviours = Behaviour::all(&self.candidate.spec, self.objective.given);
             behaviours.retain(|behaviour| !hopeless.contains(&behaviour.description));
             let scored = behaviours.into_iter().map(|behaviour| {
@@ -95,11 +95,11 @@ impl<'a> Search<'a> {
             hopeful.sort_by(|a, b| b.0.total_cmp(&a.0));
             let mut best: Option<(f64, Candidate)> = None;
             for (nth, (raw, behaviour)) in hopeful.into_iter().enumerate() {
-                if nth >= REFITTED && raw < self.score {
+                if nth >= MIN_REFITTED && raw < self.score {
                     break;
                 }
                 let (score, candidate) = self.refit(&behaviour);
-                if score < self.score - HOPELESS {
+                if score < self.score - HOPELESS_LOSS {
                     hopeless.push(behaviour.description.clone());
                 }
                 // The given behaviours need no evidence.
@@ -131,13 +131,13 @@ impl<'a> Search<'a> {
 }
 
 /// The maximum number of behaviours adopted in one stage.
-const ROUNDS: usize = 12;
+const MAX_ROUNDS: usize = 12;
 
 /// The number of behaviours per round that are refitted even if they do not improve the score.
-const REFITTED: usize = 16;
+const MIN_REFITTED: usize = 16;
 
 /// A behaviour is not tried again if it is worse by this much after a refit.
-const HOPELESS: f64 = 200.0;
+const HOPELESS_LOSS: f64 = 200.0;
 
 /// The last rank of the numbers that depend on behaviours of the buffer or bus.
 const LAST_RANK: u8 = 1;
@@ -146,7 +146,7 @@ const LAST_RANK: u8 = 1;
 const TOLERANCE: (f64, f64) = (1e-4, 1e-3);
 
 /// The golden section, as a share of an interval: (3 - sqrt(5)) / 2.
-const GOLDEN: f64 = 0.381_966_011_250_105_1;
+const GOLDEN_SECTION: f64 = 0.381_966_011_250_105_1;
 
 #[derive(Clone, Copy)]
 struct Point {
@@ -161,7 +161,7 @@ struct Point {
 fn minimum(f: impl Fn(f64) -> f64, [mut low, mut high]: [f64; 2], steps: u64) -> (f64, f64) {
     let at = |x: f64| Point { x, y: f(x) };
     // The best point, the second best, and the previous second best.
-    let mut best = at(low + GOLDEN * (high - low));
+    let mut best = at(low + GOLDEN_SECTION * (high - low));
     let (mut second, mut third) = (best, best);
     // The last two steps.
     let (mut step, mut previous) = (0.0, 0.0_f64);
@@ -179,7 +179,7 @@ fn minimum(f: impl Fn(f64) -> f64, [mut low, mut high]: [f64; 2], steps: u64) ->
             || 2.0 * numerator.abs() >= denominator * previous.abs()
         {
             previous = if best.x < middle { high } else { low } - best.x;
-            step = GOLDEN * previous;
+            step = GOLDEN_SECTION * previous;
         } else {
             previous = step;
             step = numerator / denominator;

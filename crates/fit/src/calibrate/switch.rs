@@ -25,7 +25,7 @@ pub struct Behaviour {
 const MARKS: [u64; 12] = [1, 2, 4, 6, 8, 10, 12, 16, 20, 24, 32, 48];
 
 /// The smallest requests that drives are known to treat as large, in sectors.
-const LARGE: [u64; 6] = [16, 24, 32, 40, 48, 64];
+const LARGE_FROM: [u64; 6] = [16, 24, 32, 40, 48, 64];
 
 impl Behaviour {
     /// Returns all behaviours that differ from `spec` in one respect, or restore given values.
@@ -129,7 +129,7 @@ fn marks(spec: &Spec, add: &mut Add<'_>) {
             (start.small, start.large) = (n, n)
         });
     }
-    for sectors in LARGE {
+    for sectors in LARGE_FROM {
         start("large_from", sectors, |start, n| start.large_from = n);
     }
 }

@@ -119,7 +119,7 @@ impl FollowedTrace {
     }
 }
 
-const SMALL: Span = Span::from_ns(250_000);
+const SMALL_ERROR: Span = Span::from_ns(250_000);
 
 /// The minimum phase concentration for an unbroken clock. Random angles have a concentration near
 /// `1 / sqrt(n)` over `n` requests; the angles of a followed drive scatter by a few hundredths of a
@@ -188,7 +188,7 @@ impl Accuracy {
     fn of(rows: &[FollowedRequest], error: fn(&FollowedRequest) -> Span, period_ns: f64) -> Self {
         let abs_error = |row: &FollowedRequest| Span::from_ns(error(row).as_ns().abs());
         let errors = rows.iter().map(abs_error);
-        let small = errors.clone().filter(|&error| error <= SMALL).count();
+        let small = errors.clone().filter(|&error| error <= SMALL_ERROR).count();
         let same = errors.filter(|error| 2.0 * (error.as_ns() as f64) < period_ns);
         let same = SortedSpans::from_iter(same);
         let same = same.as_slice();
