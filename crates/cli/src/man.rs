@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pages_keep_the_lines_of_lists_and_notes() {
+    fn pages_keep_the_line_breaks_of_lists_and_notes() {
         let generated = ".SH OPTIONS\n.TP\n\\fB\\-\\-size\\fR\nOne of:\n\\- a: one\n\\- b: two\n\
                     .TP\n<\\fIFILE\\fR>\nA file\n.TP\n[\\fIOUT\\fR]\nAnother\n\
                     .SH EXTRA\nExample:\n  diskarm\n\\- last\n.SH VERSION\nv1\n";

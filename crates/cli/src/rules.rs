@@ -295,7 +295,7 @@ impl Rule {
 fn names(command: &Command, ids: &[&str]) -> String {
     let name = |id: &&str| {
         let arg = command.get_arguments().find(|arg| arg.get_id() == *id);
-        let arg = arg.unwrap_or_else(|| panic!("no argument {id} of {}", command.get_name()));
+        let arg = arg.unwrap_or_else(|| panic!("{} has no argument {id}", command.get_name()));
         match (arg.get_long(), arg.get_value_names()) {
             (Some(long), _) => format!("`--{long}`"),
             (None, Some([name, ..])) => name.to_string(),

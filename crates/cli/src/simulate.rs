@@ -602,23 +602,23 @@ Metrics (keys of --json):
                        0), device, part (of a device spread over several), requests, response_ms,
                        service_ms, cache_hit_rate, utilisation, queue, throughput_per_s, all over
                        the whole run; null for one drive
-  parts                of a device that has any, for each: part (its place), kind (disk, cache,
-                       buffer or redundancy), what it did from the start of the run, warm-up
-                       included. Of a disk, until the last request was completed: reads and writes
-                       (commands), reading and writing (fractions of time), in_batches (the same of
-                       batches of writes), batches, batch_ms_mean, between_batches_ms_mean,
-                       waiting_mean, waiting_max, writes_waiting_mean. Of a cache, until it has
-                       destaged everything that it destages: absorbed (writes that completed in
-                       it), waited (writes that waited for room), hits, overwritten_blocks,
-                       destages, failed (destages), dirty_mean and dirty_max (blocks). Of the
-                       buffer of a drive with buffer.write_cache=deferred, until the last
-                       action of the drive before that: destaged_blocks, those of them in gaps
-                       between commands (destaged_in_gaps_blocks), writes_in_gaps. Of disk failures
-                       (redundancy), until the rebuild has ended: failed_disks, failed_at_s (the
-                       first), rebuilt (fraction), rebuild_s, rebuild_projected_s (if all of it
-                       were under this load), rebuild_stopped_at_block, lost_blocks,
-                       lost_from_block, lost_at_s. Of replications the means; null for a single
-                       disk without such a buffer
+  parts                if the device has any, for each: part (its position), kind (disk, cache,
+                       buffer or redundancy), and its activity from the start of the run,
+                       including the warm-up. For a disk, until the last request was completed:
+                       reads and writes (commands), reading and writing (fractions of time),
+                       in_batches (the same for batches of writes), batches, batch_ms_mean,
+                       between_batches_ms_mean, waiting_mean, waiting_max, writes_waiting_mean.
+                       For a cache, until it has destaged everything that it destages: absorbed
+                       (writes that completed in it), waited (writes that waited for room), hits,
+                       overwritten_blocks, destages, failed (destages), dirty_mean and dirty_max
+                       (blocks). For the buffer of a drive with buffer.write_cache=deferred, until
+                       the drive's last action before the last request was completed:
+                       destaged_blocks, destaged_in_gaps_blocks (in gaps between commands),
+                       writes_in_gaps. For disk failures (redundancy), until the rebuild has
+                       ended: failed_disks, failed_at_s (of the first), rebuilt (fraction),
+                       rebuild_s, rebuild_projected_s (if all of it ran under this load),
+                       rebuild_stopped_at_block, lost_blocks, lost_from_block, lost_at_s. With
+                       replications, the means; null for a single disk without such a buffer
   windows              with --window, for each window: start_s, requests that arrived, response_ms
                        of the requests completed, utilisation, queue_mean; several drives count
                        as one here

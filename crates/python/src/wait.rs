@@ -57,7 +57,7 @@ fn receive<T>(done: &Receiver<T>) -> PyResult<T> {
             Ok(value) => return Ok(value),
             Err(RecvTimeoutError::Timeout) => Python::attach(|py| py.check_signals())?,
             // The thread's panic message is on standard error.
-            Err(RecvTimeoutError::Disconnected) => panic!("the work has panicked"),
+            Err(RecvTimeoutError::Disconnected) => panic!("the work panicked"),
         }
     }
 }

@@ -405,7 +405,7 @@ mod tests {
 
     /// The bus of the HP C2247 takes 1.701 ms for ten sectors read, 1.8686 ms for ten written.
     #[test]
-    fn responses_shorter_than_the_bus_transfer_are_doubtful_if_most_are() {
+    fn a_warning_reports_that_most_responses_are_shorter_than_the_bus_transfer() {
         let spec = Model::find("hp-c2247").expect("a drive").spec;
         let (read, write) = (Op::Read, Op::Write);
         let possible = [measured(read, 1701), measured(write, 1869)];
@@ -423,7 +423,7 @@ mod tests {
     }
 
     #[test]
-    fn a_response_of_0_is_doubtful() {
+    fn a_warning_reports_responses_of_0() {
         let spec = Model::find("hp-c2247").expect("a drive").spec;
         let rows = [0, 9000, 9000].map(|response_us| measured(Op::Read, response_us));
         let doubt = "1 of 3 responses are 0, which no drive achieves: is the clock too coarse?";

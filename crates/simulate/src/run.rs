@@ -184,7 +184,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn doubts_that_are_not_in_all_runs_name_theirs() {
+    fn warnings_that_are_not_in_all_runs_name_their_run() {
         let found = |all: &[(&str, &[&str])]| {
             let named = all.iter().map(|(name, doubts)| {
                 let doubts = doubts.iter().map(|&doubt| doubt.to_owned());
@@ -205,7 +205,7 @@ mod tests {
 
     /// The last request is completed at 12.3 s. A failure at the same instant is not late.
     #[test]
-    fn late_failures_and_lost_data_are_doubtful() {
+    fn late_failures_and_lost_data_are_reported() {
         let ms = |ms: u64| Instant::from_ns(ms * 1_000_000);
         let doubts = |name: &str, failures: &[(usize, u64)], lost: Option<DataLoss>, failed| {
             let failure = |&(member, at): &(usize, u64)| Failure { member, at: ms(at) };

@@ -170,7 +170,7 @@ impl<'a> Simulation<'a> {
         self.stack_host(stack, 0)?;
         let next = || {
             let host = self.stack_host(stack, seed());
-            host.unwrap_or_else(|error| panic!("the stack was built before: {error}"))
+            host.unwrap_or_else(|error| panic!("the stack could be built before: {error}"))
         };
         self.replay_on(next, traced, progress, sink)
     }

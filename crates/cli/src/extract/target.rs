@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn parameters_are_in_parentheses() {
+    fn parameters_are_read_from_parentheses() {
         for name in ["hp-c2247", "./a(1).toml"] {
             assert_eq!(split_realism(name), Ok((name, Realism::default())));
         }

@@ -133,7 +133,6 @@ fn unreadable_runs(record: &ScanRecord, model: Option<&Model>) -> Vec<Unreadable
         .collect()
 }
 
-/// Returns a sink that passes blocks on to the recorder.
 fn sink(
     answers: &Arc<Inbox>,
     pieces: SyncSender<ScanEvent>,

@@ -207,9 +207,9 @@ mod tests {
             statistics("log(drive=x)", &[50.0, 2500.0]),
         ];
         let rates = rates(&before, &now, TICK);
-        let mut terminal = Terminal::new(TestBackend::new(100, 8)).expect("a screen");
+        let mut terminal = Terminal::new(TestBackend::new(100, 8)).expect("a terminal");
         let drawn = terminal.draw(|frame| draw(frame, &now, &rates, KEYS));
-        drawn.expect("a screen");
+        drawn.expect("the screen was drawn");
         let buffer = terminal.backend().buffer();
         let line = |row: u16| -> String {
             let cells = (0..100).map(|column| buffer[(column, row)].symbol());

@@ -408,7 +408,7 @@ mod tests {
 
     /// Tests do not run in the root of the repository.
     #[test]
-    fn a_missing_trace_of_a_study_is_found() {
+    fn a_study_whose_trace_is_missing_is_detected() {
         let read = |name: &str| {
             let entry = studies::find(name).unwrap();
             entry.read(StudyOptions::default()).unwrap()

@@ -183,7 +183,7 @@ fn segments(spec: &Spec, add: &mut Add<'_>) {
 
 /// Adds all combinations of read-ahead behaviours: a single change may not improve the score.
 fn reading(spec: &Spec, add: &mut Add<'_>) {
-    let read_ahead = Key::find("buffer.read_ahead").expect("a key");
+    let read_ahead = Key::find("buffer.read_ahead").expect("a specification key");
     for &ahead in ReadAhead::WORDS {
         for bits in 0..16 {
             let [is_kept, on_hit, arriving, at_once] = [1, 2, 4, 8].map(|bit| bits & bit != 0);
