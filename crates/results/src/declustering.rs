@@ -138,11 +138,11 @@ fn notes(compared: &Comparison) -> String {
 }
 
 const NOTES: &str = "\
-Reads are shared so that the greatest load is as small as possible. Without failures, all disks of \
-all layouts have the same load. \"-\": data are lost.
+Reads are divided so that the greatest load is as small as possible. Without failures, all disks \
+of all layouts have the same load. \"-\": data are lost.
 
-The chain assumes that failures and repairs are exponential and independent, and that each failed \
-disk is repaired separately. The formula is its limit for short repairs; G - 1 disks have the \
-other copies of a disk's data.
+The chain assumes that times to failure and repair are exponential and independent, and that each \
+    failed disk is repaired separately. The formula is its limit for short repairs; G - 1 disks \
+    have the other copies of a disk's data.
 
 ";

@@ -174,8 +174,8 @@ sim:hp-c2247(noise=0.1ms, places=notches):
 - noise: standard deviation of the measured completion times
 - places: how the drive reports the positions of blocks: translated, by TRANSLATE ADDRESS (the \
 default); notches, by notch pages and READ CAPACITY; hidden, not at all
-- nominal=yes: its mode pages have nominal values instead of its own
-- adaptive=yes: it chooses its buffer ratios itself";
+- nominal=yes: the mode pages of the drive have nominal values
+- adaptive=yes: the drive chooses its buffer ratios itself";
 
 /// Splits the text after `sim:` into the drive and the parameters in parentheses.
 fn split_realism(url: &str) -> Result<(&str, Realism), InputError> {

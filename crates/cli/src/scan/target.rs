@@ -51,7 +51,7 @@ pub fn help() -> String {
 
 const REAL: &str = "\
 The device:
-- a block device such as /dev/sdX, or a plain file: bypassing the page cache if possible
+- a block device such as /dev/sdX, or a regular file: read without the page cache if possible
 - /dev/sgX: a drive through SG_IO, on Linux
 - nbd://HOST[:PORT][/EXPORT], or nbd+unix:///EXPORT?socket=PATH: an export of an NBD server
 - iscsi://HOST[:PORT]/TARGET/LUN: a disk of an iSCSI target";
