@@ -142,7 +142,7 @@ Reads are divided so that the greatest load is as small as possible. Without fai
 of all layouts have the same load. \"-\": data are lost.
 
 The chain assumes that times to failure and repair are exponential and independent, and that each \
-    failed disk is repaired separately. The formula is its limit for short repairs; G - 1 disks \
-    have the other copies of a disk's data.
+failed disk is repaired separately. The formula is its limit for short repairs; G - 1 disks \
+have the other copies of a disk's data.
 
 ";

@@ -45,9 +45,10 @@ pub fn doubts(runs: &[Run]) -> Vec<String> {
     combined_doubts(&named.collect::<Vec<_>>())
 }
 
-/// Returns the longest list of warnings, in which those that are not in all lists name their list.
+/// Returns the longest list of warnings. A warning that is not in all lists is preceded by the name
+/// of its list.
 pub fn combined_doubts(named: &[(String, Vec<String>)]) -> Vec<String> {
-    // The first of the longest.
+    // Of several longest lists, the first.
     let longest = named.iter().rev().max_by_key(|(_, doubts)| doubts.len());
     let doubts = longest.iter().flat_map(|(name, doubts)| {
         doubts.iter().map(move |doubt| {

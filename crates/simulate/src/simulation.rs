@@ -336,7 +336,6 @@ impl<'a> Simulation<'a> {
 /// The outcome of a run on independent devices.
 struct Outcome {
     run: Run,
-    /// The report of each device.
     reports: Vec<Report>,
     end: Option<EarlyEnd>,
 }

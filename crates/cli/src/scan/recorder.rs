@@ -140,7 +140,7 @@ impl Outputs {
             checkpoint: self.checkpoint,
         };
         if !is_resumed {
-            // From now on the image is not empty.
+            // The image is no longer empty, so the checkpoint must exist.
             recording.save()?;
         }
         let (pieces, receiver) = sync_channel(MAX_WAITING);

@@ -370,7 +370,7 @@ fn traces_that_do_not_fit() {
     let many: String = (0..4097).map(|n| format!("{n}.0 {n} 1200 8 1\n")).collect();
     let (path, message) = trace("many", &many, &[]);
     let expected = "device: found \"4096\", expected at most 4096 devices; use --device to choose \
-        some";
+                    some";
     assert_eq!(message, format!("{path}:4097: {expected}"));
 
     let (path, message) = trace("seven", "0.25 0 1200 8 1\n", &["--device", "7"]);

@@ -373,8 +373,8 @@ pub fn seeks(findings: &Findings) -> Html {
         Figure::new(title, "", axes, series)
     };
     let about = "MTBRC is measured with pairs of requests, the second of which just catches its \
-        sector; its maximum is the 95th percentile. SEEK is measured with the SEEK command; its \
-        maximum is that of the slowest starting point.";
+                 sector; its maximum is the 95th percentile. SEEK is measured with the SEEK \
+                 command; its maximum is that of the slowest starting point.";
     let curve = draw("seeks", &chart("Seek curve", u32::MAX), numbers(&lines));
     let mut inside = vec![Html::element("p", about), curve];
     if longest > Some(MAX_SHORT) {
