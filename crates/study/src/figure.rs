@@ -181,7 +181,7 @@ fn check_name(name: String, scope: &Scope<'_>) -> Result<String, InputError> {
     Err(scope.error(
         "name",
         found,
-        "letters, digits, -, _ and ., and no dot in front",
+        "letters, digits, -, _ and ., not starting with a dot",
     ))
 }
 
@@ -205,7 +205,7 @@ pub struct Map {
     pub y_most: f64,
     /// The meaning of the colours.
     pub values: String,
-    /// The bounds between the colours, ascending.
+    /// The bounds between the colours, in ascending order.
     pub bounds: Vec<f64>,
     pub cells: Selection,
 }
@@ -275,7 +275,7 @@ fn has_width(axis: &Axis, is_kept: impl Fn(usize) -> bool) -> bool {
 pub struct Density {
     pub name: String,
     pub title: String,
-    /// The middle of each bin, ascending, and its share of all observations.
+    /// The middle of each bin, in ascending order, and the metric with its share of observations.
     pub bins: Vec<(f64, Metric)>,
     /// The quantity of the bins, with its unit.
     pub x_label: String,

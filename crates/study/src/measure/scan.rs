@@ -164,7 +164,7 @@ pub(crate) struct Scanning {
     pub assumed_model: Option<Model>,
     pub location: SchedulerLocation,
     pub settings: BackgroundSettings,
-    /// True if a pair is rebuilt with what is read.
+    /// True if the scan rebuilds a mirrored pair, writing the blocks to a spare.
     pub rebuild: bool,
 }
 
@@ -180,7 +180,8 @@ const KEYS: &[&str] = &[
 ];
 
 impl Scanning {
-    /// Reads the table. A key whose value is `none` is ignored. Fails with a problem of the cell.
+    /// Reads the table. A key whose value is `none` is ignored. The error describes a problem with
+    /// the cell.
     pub fn new(table: &BTreeMap<String, String>, drive: &System) -> Result<Self, String> {
         if let Some(stray) = table.keys().find(|key| !KEYS.contains(&key.as_str())) {
             let expected = format!("one of {}", KEYS.join(", "));
