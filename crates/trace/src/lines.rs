@@ -1,7 +1,7 @@
 //! Lines of a text trace, one at a time, and the fields in them.
 //!
-//! A [`Field`] knows its name and location, so each check is one call, and its error names file,
-//! line, field, value and what was expected.
+//! A [`Field`] knows its name and location, so that an error can name the file, line, field, value
+//! and what was expected.
 
 use diskarm_core::request::{Op, Request};
 use diskarm_core::units::{Instant, Lbn, SectorCount, Span};
@@ -23,9 +23,9 @@ pub(crate) const MAX_SECTORS: u64 = Request::MAX_SECTORS.0;
 pub(crate) struct Lines {
     source: ByteSource,
     line: u64,
-    /// The line after blank lines that were refused; it is returned next.
+    /// The line after blank lines that were refused, which is returned next.
     pending: Option<Vec<u8>>,
-    /// The buffer of that line when it was returned.
+    /// The line that was `pending`, once it has been returned.
     returned: Vec<u8>,
     /// The last line, if it lacks its newline and the end was reached.
     cut: Option<u64>,
@@ -55,15 +55,15 @@ impl Lines {
         self.pending.as_deref()
     }
 
-    /// Returns the buffered bytes from the next line on and its location; `None` before the first
-    /// line, which may be a header, and after blank lines.
+    /// Returns the buffered bytes from the next line onward, and the location of that line; `None`
+    /// before the first line, which may be a header, and after blank lines.
     #[inline]
     pub(crate) fn peek(&self) -> Option<(&[u8], Location)> {
         let has_begun = self.line > 0 && self.pending.is_none();
         has_begun.then(|| (self.source.buffered(), Location::Line(self.line + 1)))
     }
 
-    /// Consumes the next line, of `length` bytes with its line end.
+    /// Consumes the next line, of `length` bytes including its line end.
     #[inline]
     pub(crate) fn skip(&mut self, length: usize) {
         self.line += 1;
@@ -185,7 +185,7 @@ impl<'a> Row<'a> {
         Location::Line(self.line)
     }
 
-    /// Returns the `fields`, one for each of at most `N` `names`. Fails if their numbers differ.
+    /// Returns the `fields`, one for each of at most `N` `names`. Fails if there are more or fewer.
     #[inline(always)]
     pub(crate) fn fields<const N: usize>(
         &'a self,
@@ -258,7 +258,7 @@ impl<'a> Row<'a> {
         let expected = names.len();
         let plural = if count == 1 { "" } else { "s" };
         let mut detail = format!("found {count} field{plural}, expected {expected}");
-        // A single field is probably a line with another separator.
+        // A line with a single field probably has another separator.
         if let Some(missing) = names.get(count).filter(|_| count > 1) {
             detail += &format!(": no {missing}");
         }
@@ -281,7 +281,8 @@ impl<'a> Row<'a> {
     }
 }
 
-/// Returns the blocks that `count` bytes from `first` overlap; `None` if no request can have them.
+/// Returns the blocks that `count` bytes from `first` overlap; `None` if a request cannot have so
+/// many.
 #[inline]
 pub(crate) fn overlapped_blocks(
     first: u64,
@@ -331,7 +332,7 @@ impl Field<'_> {
         }
     }
 
-    /// Parses the blocks of a request: this field is the first block, `count` their number.
+    /// Parses the blocks of a request: this field is the first block, and `count` is their number.
     #[inline]
     pub(crate) fn blocks(&self, count: &Field<'_>) -> Result<(Lbn, SectorCount), TraceError> {
         let start = self.whole_number(u64::MAX)?;
@@ -342,7 +343,7 @@ impl Field<'_> {
         self.check_end(start, sectors)
     }
 
-    /// Parses the blocks of a request: this field is the first block, `length` the length in bytes.
+    /// Parses the blocks of a request: this field is the first block; `length` is in bytes.
     #[inline]
     pub(crate) fn blocks_and_bytes(
         &self,

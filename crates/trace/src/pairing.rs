@@ -48,14 +48,14 @@ pub(crate) struct Pairing {
     waiting: VecDeque<WaitingRequest>,
     /// The number of the first request in `waiting`, counted from the start of the trace.
     done: u64,
-    /// The number of the last request by the hash of its device and first block. It is nearly
-    /// always the one that a completion ends; otherwise all are searched.
+    /// The number of the latest request, by the hash of its device and first block. A completion
+    /// nearly always ends this request; otherwise all are searched.
     recent: Vec<u64>,
 }
 
 struct WaitingRequest {
     record: Record,
-    /// Number of blocks not completed yet; 0 when it may be returned.
+    /// The number of blocks that have not completed yet; at 0, the request may be returned.
     missing: u64,
     /// True if it was requeued, so that it does not count as a request.
     is_void: bool,
@@ -133,8 +133,8 @@ impl Pairing {
         self.search(event, metadata);
     }
 
-    /// Completes all requests within the event, as they may have been merged since they began; if
-    /// there are none, completes part of the request that contains it.
+    /// Completes all requests within the event, which may have been merged since they began. If
+    /// there are none, completes part of the request that contains the event.
     #[cold]
     fn search(&mut self, event: &Event, metadata: &mut TraceMetadata) {
         let (start, end) = (event.start, event.start + event.sectors);
@@ -171,10 +171,10 @@ impl Pairing {
 
     /// Returns the oldest request if it completed, its completion was lost, or no events remain.
     #[inline]
-    pub(crate) fn take(&mut self, is_end: bool, metadata: &mut TraceMetadata) -> Option<Record> {
+    pub(crate) fn take(&mut self, is_at_end: bool, metadata: &mut TraceMetadata) -> Option<Record> {
         loop {
             let is_lost = self.waiting.front()?.missing > 0;
-            if is_lost && !is_end && self.waiting.len() < MAX_OUTSTANDING {
+            if is_lost && !is_at_end && self.waiting.len() < MAX_OUTSTANDING {
                 return None;
             }
             let first = self.waiting.pop_front()?;

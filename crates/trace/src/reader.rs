@@ -44,7 +44,7 @@ impl Reader {
         self.info
     }
 
-    /// Returns the name of the trace, as in its errors.
+    /// Returns the name of the trace, as used in errors.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -66,8 +66,8 @@ impl Reader {
     }
 
     /// Returns remarks for users of the records, one line each: a doubtful unit, jumps in time, a
-    /// last line that may be truncated, rows that were skipped, ignored, widened or reordered. The
-    /// list is complete once all records have been read.
+    /// last line that may be truncated, and rows that were skipped, ignored, widened or reordered.
+    /// The list is complete once all records have been read.
     pub fn notes(&self) -> Vec<String> {
         let mut notes: Vec<String> = self.unit_warning.iter().cloned().collect();
         notes.extend(self.gaps.note());
@@ -123,7 +123,7 @@ impl Reader {
         }
     }
 
-    /// Replaces `record` by the next one; `None` at the end.
+    /// Replaces `record` with the next one; `None` at the end.
     #[inline]
     pub(crate) fn read(&mut self, record: &mut Record) -> Option<Result<(), TraceError>> {
         self.fill();
@@ -135,7 +135,7 @@ impl Reader {
         Some(Ok(()))
     }
 
-    /// Returns the error that ends the records.
+    /// Returns the error that ended reading, if any.
     #[cold]
     fn end(&mut self) -> Option<TraceError> {
         let is_empty = !self.has_begun && self.failure.is_none();
@@ -223,8 +223,8 @@ impl Iterator for Reader {
     }
 }
 
-/// Opens the trace at `path`, in the format named `format` or, without a name, the one detected
-/// from its content. Reading ends at the first invalid row. For errors and options see
+/// Opens the trace at `path`, in the format named `format` or, if that is `None`, in the format
+/// detected from its content. Reading ends at the first invalid row. For errors and options see
 /// [`open_with`].
 pub fn open(path: impl AsRef<Path>, format: Option<&str>) -> Result<Reader, TraceError> {
     open_with(path, &strict(format))
