@@ -53,7 +53,6 @@ impl AxisValue {
         }
     }
 
-    /// Returns true if `text` is its label or its value.
     fn matches(&self, text: &str) -> bool {
         self.label == text || self.value.to_string() == text
     }
@@ -106,8 +105,7 @@ pub fn describe_except(axes: &[Axis], point: &Point, except: usize) -> String {
 pub struct Selection(Vec<(usize, Vec<usize>)>);
 
 impl Selection {
-    /// Reads a table that selects a value, a list of values, or a range `{ from, to }` of each
-    /// axis.
+    /// Reads a table that selects a value, a list of values or a range `{ from, to }` per axis.
     pub fn read(table: &toml::Table, axes: &[Axis], at: &Location) -> Result<Self, InputError> {
         let mut selected = Vec::new();
         for (name, value) in table {

@@ -102,7 +102,6 @@ pub struct Cell {
 }
 
 impl Cell {
-    /// Reads the cell at `point` from the `keys` of `[cell]`.
     pub(crate) fn read(
         text: StudyText<'_>,
         axes: &[Axis],

@@ -1,4 +1,4 @@
-//! The claims of a study and the checks of them, with one file for each family of checks.
+//! The claims of a study and their checks, with one file for each family of checks.
 
 mod along;
 mod check;
@@ -263,7 +263,6 @@ impl KnownReason {
         format!("{}, {}", self.cause, self.evidence)
     }
 
-    /// Returns true if it explains all `numbers` that fail the check.
     fn explains(&self, axes: &[Axis], numbers: &[Number]) -> bool {
         let is_failure = |number: &&Number| number.verdict == Verdict::Fails;
         let mut failures = numbers.iter().filter(is_failure);
@@ -296,7 +295,6 @@ impl KnownReason {
         labels.all(|label| self.traces.contains(label))
     }
 
-    /// Checks its values and finds its cells.
     fn validate(mut self, axes: &[Axis], at: &Location) -> Result<Self, InputError> {
         if !CAUSES.contains(&self.cause.as_str()) {
             return Err(at.part("cause").unknown(&self.cause, "a cause", &CAUSES));
@@ -403,8 +401,7 @@ impl Count {
         claims + checks
     }
 
-    /// Formats the counts in one line: `31 claims: 27 hold, 2 unsure, 2 fail; 3 model checks: 3
-    /// hold`.
+    /// Formats the counts in one line: `31 claims: 27 hold, 4 fail; 3 model checks: 3 hold`.
     pub fn text(&self) -> String {
         let claims = self.claims.text("claim");
         let claims = claims.unwrap_or_else(|| "no claims".to_owned());

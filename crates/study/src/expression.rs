@@ -21,7 +21,6 @@ pub enum Scalar {
 }
 
 impl Scalar {
-    /// Converts a TOML value if it is a scalar.
     pub(crate) fn new(value: &toml::Value) -> Option<Self> {
         match value {
             toml::Value::Boolean(flag) => Some(Self::Flag(*flag)),
@@ -59,7 +58,6 @@ pub(crate) struct StudyText<'a> {
 }
 
 impl<'a> StudyText<'a> {
-    /// Returns the location of the field `field`, whose value is at `span`.
     pub(crate) fn location(self, span: &Range<usize>, field: impl Into<String>) -> Location {
         Location {
             file: self.file.to_owned(),

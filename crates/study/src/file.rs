@@ -151,7 +151,6 @@ impl Study {
         Ok(if full.options.quick { short } else { full })
     }
 
-    /// Returns its short form, which `quick` describes.
     fn into_short_form(
         self,
         quick: Keys,
@@ -383,8 +382,7 @@ fn shorten(
     Ok(differences)
 }
 
-/// Checks that every key is known, every placeholder names an axis or field, and every axis is
-/// used.
+/// Checks that all keys are known, all placeholders name an axis or a field, and all axes are used.
 fn check_names(
     axes: &[Axis],
     raw: &[Spanned<RawAxis>],

@@ -123,8 +123,8 @@ impl Job {
             /// The specifications of drives of other models.
             #[serde(skip_serializing_if = "Vec::is_empty")]
             others: Vec<&'a str>,
-            #[serde(skip_serializing_if = "Option::is_none")]
-            tower: Option<String>,
+            #[serde(rename = "tower", skip_serializing_if = "Option::is_none")]
+            stack: Option<String>,
             policy: String,
             requests: Requests<'a>,
             warm_up: u64,
@@ -133,8 +133,8 @@ impl Job {
             #[serde(skip_serializing_if = "BTreeMap::is_empty")]
             scan: &'a BTreeMap<String, String>,
             /// The specification that a scan assumes, if it is not the drive's.
-            #[serde(skip_serializing_if = "Option::is_none")]
-            believed: Option<&'a str>,
+            #[serde(rename = "believed", skip_serializing_if = "Option::is_none")]
+            assumed: Option<&'a str>,
             /// The request sizes that are measured, unless all are.
             #[serde(skip_serializing_if = "Option::is_none")]
             sizes: Option<&'a str>,
@@ -163,14 +163,14 @@ impl Job {
         let identity = Identity {
             specification: &self.system.drive.text,
             others: others.map(|other| &*other.text).collect(),
-            tower: self.system.stack.as_ref().map(|stack| stack.to_string()),
+            stack: self.system.stack.as_ref().map(|stack| stack.to_string()),
             policy: self.policy.to_string(),
             requests,
             warm_up: inputs.warm_up,
             max_waiting: inputs.max_waiting,
             measure: inputs.measure,
             scan: &inputs.scan,
-            believed: self
+            assumed: self
                 .scanning
                 .assumed_model
                 .as_ref()

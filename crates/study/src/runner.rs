@@ -63,7 +63,7 @@ impl<'s> Runner<'s> {
         let cells = &self.study.cells;
         let mut finished: Vec<Option<FinishedCell>> = cells.iter().map(|_| None).collect();
         let mut stored: Result<(), StudyError> = Ok(());
-        // If several cells fail before all threads have stopped, the error of the first is
+        // If several cells fail before all threads have stopped, the first cell's error is
         // returned.
         let mut failed: Option<(usize, StudyError)> = None;
         let threads = threads.clamp(1, cells.len());
@@ -186,9 +186,8 @@ impl<'s> Runner<'s> {
     }
 }
 
-/// Computes all runs of the cell of `study` at `index`, and leaves it to the caller to store them;
-/// `None` if `stop` stopped them. Fails if the cell cannot be simulated. Panics if there is no such
-/// cell.
+/// Computes all runs of the cell of `study` at `index`, for the caller to store; `None` if `stop`
+/// stopped them. Fails if the cell cannot be simulated. Panics if there is no such cell.
 pub fn compute(
     study: &Study,
     index: usize,

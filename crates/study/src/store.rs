@@ -105,8 +105,7 @@ impl Store {
         &self.contents.known
     }
 
-    /// Stores a run. Fails if it cannot be written, for example to a full disk; earlier runs are
-    /// kept.
+    /// Stores a run. If it cannot be written, for example to a full disk, earlier runs are kept.
     pub fn keep(&mut self, run: &StoredRun) -> Result<(), StudyError> {
         let end = self.file.stream_position();
         let written = end.and_then(|end| {
@@ -361,8 +360,8 @@ mod tests {
         assert!(error.contains(expected), "{error}");
     }
 
-    /// If a bit of a line is changed, only its run is ignored. A changed line end damages the next
-    /// line as well.
+    /// If a bit of a line is changed, only its run is ignored. A changed line end also damages the
+    /// next.
     #[test]
     fn a_changed_run_is_ignored() {
         let folder = TestFolder::new("damaged");

@@ -1,5 +1,5 @@
-//! The studies that come with the program. They are the files in `studies/`; the build script lists
-//! them.
+//! The studies that come with the program, from the files that the build script finds in
+//! `studies/`.
 
 use diskarm_core::text::InputError;
 

@@ -16,7 +16,7 @@ use crate::record::Record;
 
 /// An iterator of records that describes them in notes.
 pub trait Notes: Iterator<Item = Result<Record, TraceError>> {
-    /// Replaces `record` with the next one; `None` at the end. Unlike `next`, needs no copies.
+    /// Replaces `record` with the next one; `None` at the end. This copies less than `next`.
     fn read(&mut self, record: &mut Record) -> Option<Result<(), TraceError>> {
         Some(self.next()?.map(|next| *record = next))
     }
@@ -162,7 +162,7 @@ impl<I: Notes> Disks<I> {
         &self.inner
     }
 
-    /// Returns the device of each disk that the records read so far name.
+    /// Returns the device of each disk in the records read so far.
     pub fn devices(&self) -> &[u32] {
         &self.devices
     }
@@ -397,9 +397,8 @@ impl<I: Notes> Notes for Window<I> {
     }
 }
 
-/// Divides the times between arrivals, and the pauses between requests, by a factor, as in
-/// worthington94 section 4.3 and, with factors below 1, in liu05 section 4.2.2. Responses do not
-/// change.
+/// Divides the times between arrivals and the pauses between requests by a factor, but no
+/// responses. See worthington94 section 4.3 and, for factors below 1, liu05 section 4.2.2.
 pub struct Pacer<I> {
     inner: I,
     factor: Factor,

@@ -12,8 +12,8 @@ pub(crate) fn find(byte: u8, text: &[u8]) -> Option<usize> {
     let wanted = LOW * u64::from(byte);
     let mut rest = text;
     while let Some((chunk, after)) = rest.split_first_chunk() {
-        // A byte of the difference is zero if it is the wanted one. Borrows of the subtraction
-        // reach only bytes above the lowest zero.
+        // A byte of the difference is zero where the chunk has the wanted byte. Borrows of the
+        // subtraction reach only bytes above the lowest zero.
         let difference = u64::from_le_bytes(*chunk) ^ wanted;
         let zeros = difference.wrapping_sub(LOW) & !difference & HIGH;
         if zeros != 0 {

@@ -185,8 +185,7 @@ impl InvalidField {
     }
 }
 
-/// Displays a value from a file in quotes, with control characters escaped, truncated to fit a
-/// line.
+/// Displays a value from a file in quotes, with control characters escaped, truncated if long.
 pub(crate) struct QuotedValue<'a>(pub &'a str);
 
 impl fmt::Display for QuotedValue<'_> {

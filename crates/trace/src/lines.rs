@@ -50,7 +50,6 @@ impl Lines {
         self.cut
     }
 
-    /// Returns the line after the blank lines that were just refused.
     pub(crate) fn pending(&self) -> Option<&[u8]> {
         self.pending.as_deref()
     }
@@ -214,7 +213,6 @@ impl<'a> Row<'a> {
         }
     }
 
-    /// Takes at most one field per name, and counts them.
     #[inline(always)]
     fn leading<const N: usize>(
         &'a self,
@@ -281,8 +279,7 @@ impl<'a> Row<'a> {
     }
 }
 
-/// Returns the blocks that `count` bytes from `first` overlap; `None` if a request cannot have so
-/// many.
+/// Returns the blocks that `count` bytes from `first` overlap; `None` for none or too many.
 #[inline]
 pub(crate) fn overlapped_blocks(
     first: u64,
@@ -396,7 +393,6 @@ impl Field<'_> {
             .map_err(|reason| self.invalid_time(unit, reason))
     }
 
-    /// Parses an instant, relative to the origin of the trace's times.
     #[inline]
     pub(crate) fn instant(&self, unit: TimeUnit) -> Result<Instant, TraceError> {
         Ok(Instant::from_ns(self.time_ns(unit)?.unsigned_abs()))
@@ -441,12 +437,10 @@ pub(crate) fn first_fields<const N: usize>(head: &[u8], separator: u8) -> Option
     Some(array)
 }
 
-/// Returns true if a field is a whole number.
 pub(crate) fn is_whole(text: &[u8]) -> bool {
     !text.is_empty() && text.iter().all(u8::is_ascii_digit)
 }
 
-/// Returns true if a field is a number with or without decimals.
 pub(crate) fn is_decimal(text: &[u8]) -> bool {
     text.first().is_some_and(u8::is_ascii_digit)
         && text

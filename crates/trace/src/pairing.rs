@@ -21,7 +21,6 @@ pub(crate) enum Action {
     Complete,
 }
 
-/// An event of a request for data.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Event {
     pub(crate) action: Action,
@@ -62,13 +61,11 @@ struct WaitingRequest {
 }
 
 impl WaitingRequest {
-    /// Returns true if `event` may complete it.
     #[inline]
     fn waits_for(&self, event: &Event) -> bool {
         self.missing > 0 && self.record.device == event.device && self.record.op == event.op
     }
 
-    /// Completes `sectors` of its blocks.
     #[inline]
     fn end(&mut self, sectors: u64, at: Instant) {
         self.missing = self.missing.saturating_sub(sectors);

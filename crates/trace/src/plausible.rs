@@ -42,7 +42,6 @@ struct Band {
     what: &'static str,
     min: Span,
     max: Span,
-    /// A typical value, in nanoseconds.
     typical: f64,
 }
 
@@ -77,12 +76,10 @@ struct Jump {
 }
 
 impl Gaps {
-    /// Begins with the first arrival of a trace.
     pub(crate) fn begin(&mut self, first: Instant) {
         (self.first, self.latest) = (first, first);
     }
 
-    /// Adds the next arrival, which is that of the record at `location`.
     #[inline]
     pub(crate) fn add(&mut self, arrival: Instant, location: &Location) {
         let gap = arrival - self.latest;
@@ -226,7 +223,8 @@ mod tests {
         assert!(found.contains("response"), "{found}");
     }
 
-    /// Reads 2.4 ms as a thousand times less and more; a date or responses confirm the unit.
+    /// Gaps of 2.4 ms are read as a thousand times less or more; a date or responses confirm the
+    /// unit.
     #[test]
     fn a_factor_of_a_thousand_is_detected() {
         let unit = TimeUnit::Microseconds;

@@ -94,7 +94,6 @@ impl Reader {
         notes
     }
 
-    /// Reads until the reorder buffer is full.
     #[inline]
     fn fill(&mut self) {
         while !self.is_read && !self.ordering.is_full() {
@@ -182,7 +181,6 @@ impl Reader {
     }
 }
 
-/// Returns true if the completion, if known, is a valid instant.
 #[inline]
 fn has_valid_completion(record: &Record) -> bool {
     let (Some(arrival), Some(response)) = (record.arrival, record.response) else {
@@ -230,7 +228,6 @@ pub fn open(path: impl AsRef<Path>, format: Option<&str>) -> Result<Reader, Trac
     open_with(path, &strict(format))
 }
 
-/// Returns options that skip no rows.
 fn strict(format: Option<&str>) -> Options<'_> {
     Options {
         format,
@@ -409,7 +406,6 @@ const WINDOW: usize = 4096;
 #[derive(Default)]
 struct Ordering {
     waiting: VecDeque<Record>,
-    /// The arrival of the last record returned.
     latest: Option<Instant>,
     /// The number of records that followed a later one in the file.
     moved: u64,

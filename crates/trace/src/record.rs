@@ -99,7 +99,6 @@ pub enum Observed {
 }
 
 impl Observed {
-    /// Parses its name in trace files.
     pub(crate) fn parse(op: Op, word: &[u8]) -> Result<Self, &'static str> {
         match (op, word) {
             (Op::Read, b"hit") => Ok(Self::Hit),
@@ -111,7 +110,6 @@ impl Observed {
         }
     }
 
-    /// Returns its name in trace files.
     pub(crate) fn word(self) -> &'static str {
         match self {
             Self::Hit => "hit",

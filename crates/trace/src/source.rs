@@ -148,7 +148,6 @@ impl ByteSource {
         }))
     }
 
-    /// Returns true if the last line has been consumed and lacks its newline.
     pub(crate) fn is_cut(&self) -> bool {
         self.is_cut
     }
@@ -252,7 +251,6 @@ impl Read for ByteSource {
     }
 }
 
-/// Returns the `N` bytes that begin at `start`.
 #[inline]
 pub(crate) fn bytes_at<const N: usize>(bytes: &[u8], start: usize) -> [u8; N] {
     let mut part = [0; N];
@@ -295,7 +293,6 @@ fn is_compressed(head: &[u8]) -> bool {
         .any(|(magic, _)| head.starts_with(magic))
 }
 
-/// Returns the content of `input`, decompressed if `head` begins with the magic of a compression.
 fn decompress(head: &[u8], input: Bytes, chunk: usize) -> io::Result<Bytes> {
     match COMPRESSIONS
         .iter()
@@ -312,7 +309,7 @@ fn head(input: &mut Bytes, max: usize) -> io::Result<Vec<u8>> {
     Ok(head)
 }
 
-/// The number of bytes read to recognise a compression, which no magic exceeds.
+/// The number of bytes from which a compression is recognised; no magic is longer.
 const MAGIC_BYTES: usize = 8;
 
 /// Decompresses the frames of a zstd file (RFC 8878, section 3.1) and verifies their checksums and

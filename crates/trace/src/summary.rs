@@ -19,7 +19,6 @@ const TIME_CELLS: usize = 2048;
 /// The number of cells in a device's histogram of addresses: some traces have thousands of devices.
 const SPACE_CELLS: usize = 128;
 
-/// The longest queue that is counted separately.
 const MAX_QUEUE: usize = 1023;
 
 /// The summary of a trace. Its memory grows with the number of devices, not with the length.
@@ -67,7 +66,6 @@ pub struct DeviceSummary {
     pub end: Lbn,
     /// The requests over the disk, by first block.
     pub over_space: Bins<SPACE_CELLS>,
-    /// The end of its last request.
     next: Lbn,
     outstanding: u64,
 }

@@ -134,8 +134,8 @@ impl Word {
     }
 }
 
-/// Requests that begin at this block or above are unusual. No other request ends at a block or byte
-/// that overflows.
+/// Requests that begin at this block or above are unusual. The end of any other request does not
+/// overflow, even in bytes.
 const START_LIMIT: u64 = 1 << 54;
 
 impl Shape {
@@ -235,7 +235,6 @@ fn sectors(count: u64) -> Option<SectorCount> {
     is_valid.then_some(SectorCount(count))
 }
 
-/// Returns the number of blocks in `bytes`, if it is whole.
 #[inline]
 fn blocks(bytes: u64) -> Option<u64> {
     let is_whole = bytes.is_multiple_of(BLOCK_BYTES);

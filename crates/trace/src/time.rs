@@ -21,7 +21,6 @@ pub enum TimeUnit {
     Nanoseconds,
 }
 
-/// The reason why a string is not a valid time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum InvalidTime {
     /// It is not a decimal number: digits, optionally followed by a decimal point and more digits.

@@ -17,7 +17,6 @@ use crate::results::{Estimate, Outcome, Results};
 struct Line {
     /// The indices on the other axes; the index on the axis of the line is 0.
     point: Point,
-    /// The numbers of the axis and the points of their cells.
     steps: Vec<(f64, Point)>,
 }
 
@@ -148,7 +147,6 @@ fn interval(numbers: Vec<f64>) -> [f64; 2] {
     all.map_or([f64::INFINITY, f64::NEG_INFINITY], |all| all.ends().into())
 }
 
-/// Returns the range from the minimum of `mean` and `low` to the maximum of `mean` and `high`.
 fn quantity_range(mean: Crossing, low: [f64; 2], high: [f64; 2]) -> Quantity {
     let (from, to) = mean.ends();
     let low = low.into_iter().fold(from, f64::min);
@@ -162,8 +160,8 @@ fn quantity_range(mean: Crossing, low: [f64; 2], high: [f64; 2]) -> Quantity {
 
 pub(super) const POWER: CheckInfo = CheckInfo {
     name: "power",
-    holds: "the exponent p lies within the bounds, where along^-p is fitted by least squares to \
-            the metric divided by its value at along = 1",
+    holds: "the exponent p of along^-p, fitted by least squares to the metric divided by its value \
+            at along = 1, lies within the bounds",
     keys: &[METRIC, ALONG, WHERE, AT_LEAST, AT_MOST, TIE],
     read: |keys| {
         let (subject, along) = (Subject::read(keys)?, keys.along()?);
@@ -278,7 +276,6 @@ impl Search {
         })
     }
 
-    /// Checks the load that `find` returns for each line against the bounds.
     fn judge(&self, results: &Results<'_>, find: impl Fn(&Line) -> Option<Quantity>) -> Finding {
         let mut tally = Tally::new(&self.bounds, results.axes);
         for line in lines(results.axes, self.along, &[&self.of, &self.cells]) {

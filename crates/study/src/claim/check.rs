@@ -216,7 +216,6 @@ impl Keys<'_> {
         name.map(|name| self.scope.axis(key, &name)).transpose()
     }
 
-    /// Returns the cells that `where` selects; all if it is absent.
     pub(super) fn cells(&mut self) -> Result<Selection, InputError> {
         Ok(self.selection("where")?.unwrap_or_default())
     }
@@ -243,7 +242,6 @@ impl Keys<'_> {
         }
     }
 
-    /// Returns the selection at `key`, with one value of each axis that it names.
     pub(super) fn side(&mut self, key: &str) -> Result<Selection, InputError> {
         let side = self.side_if_any(key)?;
         side.ok_or_else(|| self.missing(key, "a table of axes"))
@@ -355,7 +353,6 @@ pub(super) const TIE: Key = (
      the bound",
 );
 
-/// The values of [`METRIC`], [`WHERE`], [`AT_LEAST`], [`AT_MOST`] and [`TIE`].
 pub(super) struct Subject {
     pub(super) metric: Metric,
     pub(super) cells: Selection,

@@ -53,7 +53,6 @@ const MEAN_OVER: Key = (
     "an axis: the geometric mean of the ratios over it is checked, instead of each ratio",
 );
 
-/// The ratio at a point; `None` if it is unknown.
 type RatioAt = (Point, Option<Estimate>);
 
 struct Ratio {
@@ -104,8 +103,7 @@ impl Ratio {
         tally.finding()
     }
 
-    /// Returns the ratio of each cell to `to`, interpolated to an equal value of the metric
-    /// `equal`.
+    /// Returns the ratio of each cell to `to`, interpolated to an equal value of `equal`.
     fn equal_ratios(&self, results: &Results<'_>, equal: Metric, along: usize) -> Vec<RatioAt> {
         let step = |point: &Point| {
             let cell = results.outcome(point);
@@ -217,7 +215,7 @@ fn ratio_at_equal(of: EqualStep<'_>, base: &[EqualStep<'_>]) -> Option<Estimate>
     let half_width = if runs.len() == metric.runs.len() {
         Estimate::from_runs(runs.clone()).and_then(|all| all.half_width)
     } else {
-        // Some replication is outside the range of `base`.
+        // In some replication, `of` is outside the range of `base`.
         Some(f64::INFINITY)
     };
     Some(Estimate::new(mean, half_width, runs))

@@ -17,8 +17,8 @@ struct Entry {
     number: Number,
     /// Its mean, or the finite end of its range.
     mean: f64,
-    /// The number, rounded to its interval, or with enough digits to differ from a bound it
-    /// exceeds.
+    /// The number, rounded to two digits of its interval, or with enough digits to differ from a
+    /// bound that it exceeds.
     text: String,
 }
 
@@ -38,8 +38,8 @@ impl<'a> Tally<'a> {
         self.add(number.map(Quantity::At), point.clone(), at);
     }
 
-    /// Checks the value of the line or cell that `at` describes. The index in `point` of an axis
-    /// that the value covers is 0.
+    /// Checks the value of the line or cell that `at` describes. `point` is 0 on any axis that the
+    /// value aggregates.
     pub(super) fn add(&mut self, number: Option<Quantity>, point: Point, at: String) {
         let Some(number) = number else {
             return self.leave_out(1);
@@ -86,7 +86,7 @@ impl<'a> Tally<'a> {
         self.left_out += cells;
     }
 
-    /// Returns the finding on the claim: its verdict is the worst on any number.
+    /// Returns the finding on the claim: its verdict is the worst of those on its numbers.
     pub(super) fn finding(self) -> Finding {
         let entries = self.entries.iter();
         let verdict = entries.map(|entry| entry.number.verdict).max();
@@ -166,12 +166,12 @@ fn format_digits(number: f64, count: i32) -> String {
     }
 }
 
-/// A value of a claim, such as a metric, a load or a ratio.
+/// A number that a claim is about: a metric, a load or a ratio.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Quantity {
     At(Estimate),
-    /// Above the first number and up to the second, which may be infinite. The axis ends, the next
-    /// load is saturated, or the replications disagree.
+    /// A range above the first number and up to the second, which may be infinite: the axis ends,
+    /// the next load is saturated, or the replications disagree.
     Within(f64, f64),
 }
 

@@ -29,7 +29,6 @@ fn axes() -> Vec<Axis> {
     vec![axis("policy", &policies), axis("load", &loads)]
 }
 
-/// The columns of the measure `responses`.
 fn columns() -> Vec<Column> {
     (Measure::Responses.info().columns)()
 }
@@ -308,7 +307,7 @@ fn loads_are_found_where_a_level_is_reached() {
              of = {{ policy = \"a\" }}\n{more}"
         )
     };
-    // From 10 at 2 to 12 at 4: with interpolated reciprocals, 11 is reached at 2 + 2 * 12 / 22.
+    // The metric is 10 at 2 and 12 at 4; interpolated, it reaches 11 at 2 + 2 * 12 / 22.
     let means = [[TEN, TEN, TWELVE], [TEN, TWELVE, TWELVE], [TEN; 3]];
     assert_eq!(
         verdict(&claim("at_least = 3.09\nat_most = 3.0911"), means),

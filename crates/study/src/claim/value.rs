@@ -50,7 +50,6 @@ fn means(results: &Results<'_>, subject: &Subject) -> Finding {
     tally.finding()
 }
 
-/// Checks the half-widths of the 95 % intervals relative to the means.
 fn half_widths(results: &Results<'_>, subject: &Subject) -> Finding {
     let mut tally = Tally::new(&subject.bounds, results.axes);
     for point in subject.points(results.axes) {
@@ -81,7 +80,6 @@ pub(super) const SPREAD: CheckInfo = CheckInfo {
     },
 };
 
-/// Checks the ratio of the largest to the smallest estimate at each point of the other axes.
 fn spread(results: &Results<'_>, subject: &Subject, among: usize) -> Finding {
     let is_unbounded = is_unbounded(results.columns, subject.metric);
     let mut tally = Tally::new(&subject.bounds, results.axes);

@@ -49,8 +49,7 @@ pub(super) const INFO: MeasureInfo = MeasureInfo {
 };
 
 /// The number of angles on each track. They are in the middle of equal parts of the revolution that
-/// begins at the head: exactly at the head, rounding would make the time either zero or a
-/// revolution.
+/// begins at the head: exactly at the head, rounding would make it zero or a revolution.
 const ANGLES: usize = 24;
 
 pub(super) fn run(simulation: &Simulation<'_>, stop: Stop<'_>) -> Result<RunOutcome, String> {

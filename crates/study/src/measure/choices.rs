@@ -2,7 +2,7 @@
 //! requests, the shortest rotational wait, both or neither (liu05, section 5.3.3, figure 5.4).
 //!
 //! A request that arrives when no other is waiting counts as a decision with both. Requests that
-//! tie, such as those on one cylinder, all have the shortest.
+//! tie, such as those on one cylinder, all count as the shortest.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

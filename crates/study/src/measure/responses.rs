@@ -103,8 +103,7 @@ fn part_columns(report: &Report, parts: &[ComponentReport]) -> Vec<MeasuredColum
     columns
 }
 
-/// Returns the column of `metric`, if it has one, with the mean over the parts that have this
-/// metric.
+/// Returns the column of `metric`, if any, with the mean over the parts that have this metric.
 fn mean(metric: &PartMetric, parts: &[ComponentReport]) -> Option<MeasuredColumn> {
     let (name, title) = metric.column?;
     let values = parts.iter().filter_map(|part| (metric.value)(&part.work));

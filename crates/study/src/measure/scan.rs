@@ -180,8 +180,7 @@ const KEYS: &[&str] = &[
 ];
 
 impl Scanning {
-    /// Reads the table. A key whose value is `none` is ignored. The error describes a problem with
-    /// the cell.
+    /// Reads the table. Keys with the value `none` are ignored. An error describes the problem.
     pub fn new(table: &BTreeMap<String, String>, drive: &System) -> Result<Self, String> {
         if let Some(stray) = table.keys().find(|key| !KEYS.contains(&key.as_str())) {
             let expected = format!("one of {}", KEYS.join(", "));

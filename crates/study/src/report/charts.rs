@@ -73,7 +73,7 @@ impl Charts<'_> {
                 title: &figure.title,
                 x: plot::Axis::new(&figure.x_label, scale(figure.x_scale)),
                 y: plot::Axis {
-                    max: figure.y_most,
+                    max: figure.y_max,
                     ..plot::Axis::new(&figure.y_label, scale(figure.y_scale))
                 },
                 lines: lines.with_unit(),
@@ -183,7 +183,7 @@ impl Charts<'_> {
                 .map(|index| mean(results.estimate(&plane.point([*index]), *metric)));
             values.collect()
         });
-        let height = map.y_most / map.y.len() as f64;
+        let height = map.y_max / map.y.len() as f64;
         let plotted = plot::Map {
             title: plane.full_title(&map.title),
             note: self.note(),
@@ -195,7 +195,7 @@ impl Charts<'_> {
                 label: map.y_label.clone(),
                 edges: (0..=map.y.len()).map(|row| row as f64 * height).collect(),
             },
-            values: map.values.clone(),
+            values: map.color_label.clone(),
             bounds: map.bounds.clone(),
             rows: rows.collect(),
         };

@@ -178,8 +178,7 @@ fn operation(action: &Field<'_>, metadata: &mut TraceMetadata) -> Result<Option<
     Ok(None)
 }
 
-/// Writes version 3. Each device becomes a file, which is named by its number and added at first
-/// use.
+/// Writes version 3. Each device becomes a file named by its number, which is added at first use.
 #[derive(Default)]
 struct Writer {
     has_begun: bool,

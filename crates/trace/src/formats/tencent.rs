@@ -53,7 +53,7 @@ impl Format for Tencent {
         carries: "arrivals in whole seconds, and devices; no responses",
     };
 
-    /// Returns true for five whole numbers: first a time after 2001 in seconds, fourth a request
+    /// Returns true for five whole numbers, if the first is a time after 2001 and the fourth a
     /// type.
     fn sniff(head: &[u8]) -> bool {
         first_fields::<5>(head, b',').is_some_and(|[time, offset, size, op, volume]| {
