@@ -208,7 +208,7 @@ impl CellKeys<'_> {
     fn text(&self, key: &str) -> Result<String, InputError> {
         let found = self.scalar(key)?.map(|scalar| scalar.to_string());
         let found = found.filter(|text| !text.is_empty());
-        let expected = || self.expected("it to be set");
+        let expected = || self.expected("a value");
         found.ok_or_else(|| self.location(key).error("nothing", expected()))
     }
 
