@@ -97,7 +97,7 @@ pub struct Location {
     pub(crate) file: String,
     pub(crate) line: u64,
     pub(crate) field: String,
-    /// The keys within it that have lines of their own, with the numbers of these lines.
+    /// The keys below the field, with the numbers of their lines.
     keys: Vec<(String, u64)>,
 }
 

@@ -29,7 +29,7 @@ pub enum Measure {
     Access,
     /// The choices of a policy.
     Choices,
-    /// The time to serve requests that all wait at once.
+    /// The time to serve requests that are all waiting at the start.
     Drain,
     /// Errors of predictions of a measured trace.
     Predictions,

@@ -48,7 +48,7 @@ impl Estimate {
         Some(Self::new(mean, None, runs))
     }
 
-    /// Returns true if half the width of its interval is at most `share` of the mean.
+    /// Returns true if half the width of its interval is at most `share` times the mean.
     pub(crate) fn is_narrow(&self, share: f64) -> bool {
         self.half_width
             .is_some_and(|half| half <= share * self.mean)

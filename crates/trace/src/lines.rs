@@ -1,4 +1,4 @@
-//! Lines of a text trace, one at a time, and the fields in them.
+//! Reads the lines of a text trace one at a time, and the fields in them.
 //!
 //! A [`Field`] knows its name and location, so that an error can name the file, line, field, value
 //! and what was expected.
@@ -13,7 +13,7 @@ use crate::record::{BLOCK_BYTES, Location};
 use crate::source::{self, ByteSource};
 use crate::time::{InvalidTime, TimeUnit};
 
-/// The maximum length of a line in bytes; bounds memory on files that are not text.
+/// The maximum length of a line in bytes; limits the memory for files that are not text.
 const MAX_LINE: usize = 65_536;
 
 /// The maximum number of blocks of a request. A row with more is broken.

@@ -92,7 +92,7 @@ pub(crate) enum Column {
     /// The direction, with the words for reads and writes.
     Op(Word, Word),
     Arrival(TimeUnit),
-    /// The arrival as a whole number, relative to the given one.
+    /// The arrival as a whole number, relative to the given number.
     ArrivalSince(TimeUnit, u64),
     Response(TimeUnit),
     /// The response, which may be empty.

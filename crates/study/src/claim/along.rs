@@ -398,7 +398,7 @@ fn difference([of, to]: [&Outcome; 2], metric: Metric, is_unbounded: bool) -> Op
     let extreme = |end: f64, like: &Estimate| Estimate::new(end, None, vec![end; like.runs.len()]);
     match (of.estimate(metric), to.estimate(metric)) {
         (Some(of), Some(to)) => {
-            // An upper bound, used only where replications are not paired.
+            // This is an upper bound, used only if replications are not paired.
             let half_width = of.half_width.zip(to.half_width).map(|(of, to)| of + to);
             let runs = of.runs.iter().zip(&to.runs).map(|(of, to)| of - to);
             Some(Estimate::new(of.mean - to.mean, half_width, runs.collect()))

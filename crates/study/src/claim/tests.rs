@@ -195,7 +195,7 @@ fn many_cells_are_compared_with_one() {
         Verdict::Holds
     );
     assert_eq!(verdict(&claim("at_most = 1.15"), means), Verdict::Fails);
-    // The mean over the loads is taken for each policy separately.
+    // The mean over the loads is computed for each policy separately.
     let mean = |bounds: &str| claim(&format!("{bounds}\nmean_over = \"load\""));
     let uneven = [[TEN; 3], [TEN, TEN, TWELVE], [TWELVE; 3]];
     assert_eq!(
@@ -614,7 +614,7 @@ fn one_value_must_hold_in_all_cells() {
 }
 
 /// With queues of 0, 2 and 6 requests, b takes 10, 14 and 22 ms, which is 10 + 2 q. Policy a takes
-/// 6 ms at a queue of 1 and 12 ms at 4, where b takes 12 and 18; at 7 b has no value.
+/// 6 ms at a queue of 1 and 12 ms at 4, where b takes 12 and 18; at 7, b has no value.
 #[test]
 fn sides_are_compared_at_equal_queues() {
     let (axes, columns) = (axes(), columns());

@@ -1,12 +1,13 @@
 //! Two measures of a drive that is served one request at a time: `access`, the time to reach blocks
 //! from the position of the head (jacobson91, sections 3 and 4, figures 2 and 3), and `drain`, the
-//! time to serve requests that all wait at once, with no further arrivals (section 4.1).
+//! time to serve requests that are all waiting at the start, with no further arrivals (section
+//! 4.1).
 //!
 //! For `access` the first request of the workload's first stream is served, which positions the
 //! head. Then the drive estimates the time of each request of the last stream, both at its own
 //! angle and as if it began at certain other angles of its track, but serves none of them. For
 //! `drain` the requests of the warm-up are served first, one at a time, to position the arm; then
-//! all others wait at once, whatever their arrival times.
+//! all others arrive together, whatever their arrival times.
 
 use diskarm_core::device::Device;
 use diskarm_core::drive::Drive;
@@ -115,7 +116,7 @@ fn positioned_drive(
 
 pub(super) const DRAIN: MeasureInfo = MeasureInfo {
     name: "drain",
-    summary: "the time to serve requests that all wait at once",
+    summary: "the time to serve requests that are all waiting at the start",
     columns: || {
         Column::all(&[
             ("drain_ms", "Time until the last is finished, ms"),
@@ -131,7 +132,7 @@ pub(super) fn drain(simulation: &Simulation<'_>, stop: Stop<'_>) -> Result<RunOu
     let generated = generated_requests(simulation)?;
     let streams = generated.workload.streams.len();
     if streams != 1 {
-        let expected = "expected one, as all requests wait at once";
+        let expected = "expected one, as all requests wait from the start";
         return Err(format!(
             "cell.workload: found {streams} streams, {expected}"
         ));
@@ -156,7 +157,7 @@ pub(super) fn drain(simulation: &Simulation<'_>, stop: Stop<'_>) -> Result<RunOu
     Ok(RunOutcome::Measured(numbers))
 }
 
-/// Returns the generated requests of a simulation; these measures take no traces.
+/// Returns the generated requests of a simulation; fails if it replays a trace.
 fn generated_requests<'a>(simulation: &Simulation<'a>) -> Result<&'a GeneratedRequests, String> {
     match simulation.input {
         Input::Generated(generated) => Ok(generated),

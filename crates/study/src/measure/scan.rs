@@ -1,4 +1,4 @@
-//! A scan of the whole drive in the gaps of its requests, and the same requests without it
+//! A scan of the whole drive in the gaps of its requests, and the same requests without the scan
 //! (lumb01).
 //!
 //! A run ends when all blocks have been read, or with its last request.

@@ -213,7 +213,7 @@ impl Charts<'_> {
     }
 }
 
-/// Adds a name of `figure` and `labels` to `names`, numbered if it is taken, and returns it.
+/// Makes a name from `figure` and `labels`, numbered if it is not new, and adds it to `names`.
 fn unique_name(names: &mut BTreeSet<String>, figure: &str, labels: &[String]) -> String {
     let words: String = labels.iter().map(|label| format!("-{label}")).collect();
     let name = file_name(&format!("{figure}{words}"));

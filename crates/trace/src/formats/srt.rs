@@ -17,14 +17,14 @@ use crate::time::TimeUnit;
 ///
 /// # What it does
 /// Reads records of type 1 (an I/O) and 4 (a suspect one, with one more word). Word 0 is the size
-/// in bytes, so later versions with more words are read, too; word 1 has version and type; words 2
-/// and 3 are the time when the request entered the driver's queue, in seconds and microseconds
-/// since the trace's date; words 4 and 5 are the start and end of its service, in microseconds
-/// after that. Word 6 is the size in bytes and word 7 the address in sectors, whose size the header
-/// gives; both are converted to 512-byte blocks. Bits 8 to 15 of word 8 are the unit, which becomes
-/// the device: sections of one disk share its addresses. Word 11 has flags: bit 0 means read, bit 8
-/// asynchronous. Word 13, in version 4, is the queue length on arrival, including the request
-/// itself. Records of other types are ignored and counted.
+/// in bytes, so later versions with more words are read, too; word 1 has the version and type;
+/// words 2 and 3 are the time when the request entered the driver's queue, in seconds and
+/// microseconds since the trace's date; words 4 and 5 are the start and end of its service, in
+/// microseconds after that. Word 6 is the size in bytes and word 7 the address in sectors, whose
+/// size the header gives; both are converted to 512-byte blocks. Bits 8 to 15 of word 8 are the
+/// unit, which becomes the device: sections of one disk share its addresses. Word 11 has flags: bit
+/// 0 means read, bit 8 asynchronous. Word 13, in version 4, is the queue length on arrival,
+/// including the request itself. Records of other types are ignored and counted.
 ///
 /// # Origin
 /// The traces of C. Ruemmler and J. Wilkes: UNIX disk access patterns (USENIX Winter 1993), of
