@@ -12,7 +12,7 @@ use crate::metric::{Column, Metric};
 pub struct Estimate {
     /// The mean of the replications; for a maximum (`_max`), the largest of them.
     pub mean: f64,
-    /// Half-width of Student's 95 % interval of the mean; `None` for one replication or a maximum.
+    /// The half-width of Student's 95 % interval; `None` for one replication or a maximum.
     pub half_width: Option<f64>,
     /// The value of each replication.
     pub runs: Vec<f64>,

@@ -63,8 +63,7 @@ impl<'s> Runner<'s> {
         let cells = &self.study.cells;
         let mut finished: Vec<Option<FinishedCell>> = cells.iter().map(|_| None).collect();
         let mut stored: Result<(), StudyError> = Ok(());
-        // If several cells fail before all threads have stopped, the first cell's error is
-        // returned.
+        // If cells fail before all threads have stopped, the error of the first cell is returned.
         let mut failed: Option<(usize, StudyError)> = None;
         let threads = threads.clamp(1, cells.len());
         parallel::pool(threads).in_place_scope_fifo(|scope| {

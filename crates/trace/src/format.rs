@@ -31,7 +31,7 @@ pub struct TraceMetadata {
     pub device_names: Vec<String>,
     /// Requests without a completion, in a trace that records completions.
     pub incomplete: u64,
-    /// The last line of a text file, if it lacks its newline: it may end in the middle of a number.
+    /// The number of the last line, if it lacks its newline and so may be truncated.
     pub cut: Option<u64>,
     /// The kernel's numbers for the devices in `device_names`.
     block_devices: Vec<u32>,

@@ -27,7 +27,7 @@ pub(crate) struct Lines {
     pending: Option<Vec<u8>>,
     /// The line that was `pending`, once it has been returned.
     returned: Vec<u8>,
-    /// The last line, if it lacks its newline and the end was reached.
+    /// The number of the last line, once it has been read, if it lacks its newline.
     cut: Option<u64>,
 }
 

@@ -11,13 +11,13 @@ use crate::record::{Location, Record, Urgency};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Action {
-    /// It entered the block layer.
+    /// The request entered the block layer.
     Queue,
-    /// It was handed to the device.
+    /// The request was handed to the device.
     Issue,
-    /// The device could not take it; it will be issued again.
+    /// The device could not accept the request, which will be issued again.
     Requeue,
-    /// It was completed, or the part of it that the event names.
+    /// The request, or the part of it that the event names, was completed.
     Complete,
 }
 
@@ -37,10 +37,10 @@ pub(crate) struct Event {
 /// response, on the assumption that its completion was lost.
 const MAX_OUTSTANDING: usize = 4096;
 
-/// Size of the hash table of recent requests; a power of two.
+/// The size of the hash table of recent requests, which must be a power of two.
 const RECENT: usize = 4096;
 
-/// The outstanding requests, which are returned in the order in which they began once completed.
+/// The outstanding requests. Once completed, they are returned in the order in which they began.
 pub(crate) struct Pairing {
     first_action: Action,
     /// In the order in which they began; any but the first may be completed.

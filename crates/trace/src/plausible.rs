@@ -27,7 +27,7 @@ const ANY_GAPS: Band = Band {
     ..GAPS
 };
 
-/// From the fastest flash to a disk with a long queue.
+/// The median response, from the fastest flash to a disk with a long queue.
 const RESPONSES: Band = Band {
     what: "response",
     min: Span::from_ns(1_000),
@@ -35,7 +35,7 @@ const RESPONSES: Band = Band {
     typical: 3e6,
 };
 
-/// With fewer values, nothing is concluded.
+/// With fewer values, no conclusion is drawn.
 const MIN_COUNT: usize = 16;
 
 struct Band {
@@ -45,10 +45,10 @@ struct Band {
     typical: f64,
 }
 
-/// A gap is suspicious if it is this many times as long as the trace up to it...
+/// A gap is suspicious if it is this many times as long as the trace before it.
 const MAX_RATIO: i64 = 1_000;
 
-/// ...and the trace up to it is at least this long: machines are often idle after a short burst.
+/// The trace before a suspicious gap is at least this long: machines are often idle after a burst.
 const MIN_LENGTH: Span = Span::from_ns(60_000_000_000);
 
 /// No gap shorter than this is suspicious.
@@ -68,10 +68,10 @@ pub(crate) struct Gaps {
 
 #[derive(Debug)]
 struct Jump {
-    /// The record after it.
+    /// The record after the jump.
     location: Location,
     gap: Span,
-    /// The length of the trace up to it.
+    /// The length of the trace before the jump.
     length: Span,
 }
 

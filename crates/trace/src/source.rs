@@ -259,7 +259,7 @@ pub(crate) fn bytes_at<const N: usize>(bytes: &[u8], start: usize) -> [u8; N] {
 }
 
 pub(crate) enum Line {
-    /// Its length in bytes, including the newline; [`ByteSource::last_consumed`] returns its bytes.
+    /// A line of this length, with its newline; [`ByteSource::last_consumed`] returns its bytes.
     Text(usize),
     TooLong,
 }

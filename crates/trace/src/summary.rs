@@ -1,4 +1,4 @@
-//! Summaries of traces, with the values of the tables in the papers.
+//! Summarises traces by the values that tables and figures in papers give.
 //!
 //! worthington94 table 2: length, disks, requests, average size, read and sequential read
 //! percentages. liu05 table 4.2: the same, the maximum address and the coefficient of variation of
