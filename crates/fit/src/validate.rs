@@ -13,10 +13,10 @@
 //! model can come. The platter's phase at each request remains unknown: most measured pauses are
 //! nominal or come from a broken clock, and each small error of the model in a completion shifts
 //! the phase of the next request. Therefore there is a second set of replays, in which every pause
-//! is lengthened by a random part of a revolution: the demerit between two of these is that between
-//! two measurements of the same drive with random phases.
+//! is lengthened by a random part of a revolution: the demerit between two of these is what two
+//! measurements of the same drive with random phases would show.
 //!
-//! # Order of work
+//! # Replays on several threads
 //! A [`Validation`] lists its replays ([`Validation::variants`]). Each is a separate unit of work
 //! ([`Validation::replay`]), which callers may run on any thread. [`Figures::of`] combines them.
 //!

@@ -83,7 +83,6 @@ pub fn simulate<'py>(
     results.collect()
 }
 
-/// The validated arguments of a run.
 struct Arguments {
     system: Arc<System>,
     input: Input,

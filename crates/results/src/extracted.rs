@@ -113,7 +113,7 @@ impl<'a> ExtractionReport<'a> {
         self.costs(&mut text);
         self.measured_values(&mut text);
         list(&mut text, "not determined", unknown(self.values()));
-        let heading = "assumed, because it cannot be measured";
+        let heading = "assumed, because they cannot be measured";
         list(&mut text, heading, assumed(self.values()));
         for sentence in self.assumed() {
             text += &prose::wrapped(sentence, 2);

@@ -13,7 +13,7 @@ use diskarm_core::units::Instant;
 pub struct RunObserver<'a> {
     pub report: Report,
     pub backlog: Backlog,
-    /// `None` if no extras were requested: then they cost one check per request.
+    /// `None` if no extras were requested, which costs only one check per request.
     pub extras: Option<Box<Extras<'a>>>,
     pub calls: ProgressCalls<'a>,
     /// The run ends when more requests than this are outstanding at an arrival.

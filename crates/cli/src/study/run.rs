@@ -42,8 +42,8 @@ pub struct Check {
     #[arg(value_name = "NAME|FILE")]
     studies: Vec<String>,
 
-    /// All built-in studies, except those that need a trace if none is given, and those whose trace
-    /// in the repository is missing
+    /// All built-in studies, except those that need --trace if it is not given, and those whose
+    /// trace in the repository is missing
     #[arg(long)]
     all: bool,
 
@@ -345,7 +345,8 @@ impl Selection {
     }
 
     /// Returns every built-in study, in its short form if that is selected and exists. Leaves out
-    /// those that need a trace if none is given, or whose trace in the repository is missing.
+    /// those that need --trace if it is not given, and those whose trace in the repository is
+    /// missing.
     pub fn all(&self) -> Result<Vec<Study>, Error> {
         let has_traces = !self.trace.is_empty();
         let entries = studies::STUDIES.iter();

@@ -1,14 +1,14 @@
 //! The likelihood of a measured trace under a specification.
 //!
-//! Each request is predicted from the previous rows; its response then has a density:
+//! Each request is predicted from the previous rows. Its response then has a probability density:
 //!
 //! * Errors of buffered requests are Laplace-distributed: sharp, with heavy tails.
 //! * So are errors of media accesses if the platter's angle is known, around the predicted instant
 //!   and one revolution before and after it. The weights of these three follow from the predicted
 //!   rotational wait: an arm with scatter [`Noise::arm_ms`] that arrives just before its sector
 //!   misses it almost half the time.
-//! * A read that the buffer should serve fails with probability [`Noise::failures`]: then the media
-//!   serve it, at any angle.
+//! * A read that the buffer should serve fails with probability [`Noise::failures`]: in that case
+//!   the media serve it, at any angle.
 //! * If the angle is unknown, the wait is uniform over a revolution, with edges blurred by the
 //!   scatter of the arm. All information about overheads and seeks is in these edges.
 //!

@@ -16,7 +16,6 @@ use crate::validate::Relation;
 /// The limit on errors in a mean: otherwise, a retry of a second would outweigh all other errors.
 const MAX_REVOLUTIONS: f64 = 2.0;
 
-/// The parts of the likelihood of a trace under a candidate.
 pub struct Parts {
     /// The logarithm of the density of each row.
     pub rows: Vec<f64>,
