@@ -66,7 +66,7 @@ pub struct ResponseStats {
 
 impl ResponseStats {
     /// Creates the combined statistics of independent replications. The confidence interval is
-    /// Student's over the means of the non-empty ones, and `None` with fewer than two.
+    /// Student's, over the means of the non-empty replications; `None` for fewer than two.
     pub fn from_replications<'s>(runs: impl Iterator<Item = &'s ResponseSummary>) -> Option<Self> {
         let mut all = ResponseSummary::default();
         let mut means_ms = Vec::new();
@@ -82,7 +82,7 @@ impl ResponseStats {
 }
 
 impl ResponseSummary {
-    /// Records the next response of the series. Panics when it is negative.
+    /// Records the next response of the series. Panics if `response` is negative.
     #[inline]
     pub fn record(&mut self, response: Span) {
         self.moments.record(response);
@@ -90,8 +90,8 @@ impl ResponseSummary {
         self.batches.record(response);
     }
 
-    /// Adds everything from `other`, an independent series (see [`BatchMeans::merge`]; for
-    /// dependent series all values except the confidence interval are valid).
+    /// Adds everything from `other`, an independent series (see [`BatchMeans::merge`]; for a
+    /// dependent series, only the confidence interval is invalid).
     pub fn merge(&mut self, other: &Self) {
         self.moments.merge(&other.moments);
         self.histogram.merge(&other.histogram);
@@ -145,12 +145,12 @@ pub struct Moments {
     count: u64,
     sum: u128,
     squares: u128,
-    /// Number of times that `squares` has passed 2^128.
+    /// Number of times that `squares` has overflowed 128 bits.
     carries: u64,
 }
 
 impl Moments {
-    /// Records `span`. Panics when it is negative.
+    /// Records `span`. Panics if it is negative.
     #[inline]
     pub fn record(&mut self, span: Span) {
         let ns = u128::from(elapsed_ns(span));
@@ -205,17 +205,18 @@ impl Moments {
         (self.sum > 0).then(|| variance / (mean * mean))
     }
 
-    /// The textbook formula `squares - sum² / count` loses all digits when the spread is small
-    /// compared to the mean, and its integer form overflows. Around the mean rounded down, `floor =
-    /// (sum - rest) / count`, the sum of squares is `squares - floor * (sum + rest)`: an integer,
-    /// and no term exceeds `squares`. The rounding adds exactly `rest² / count`.
+    /// Returns the variance in ns². The textbook formula `squares - sum² / count` loses all digits
+    /// when the spread is small compared to the mean, and its integer form overflows. Instead, the
+    /// mean is rounded down to `floor = (sum - rest) / count`. The squares around it add up to
+    /// `squares - floor * (sum + rest)`, an integer whose terms do not exceed `squares`. The
+    /// rounding adds exactly `rest² / count`.
     fn variance_ns2(&self) -> Option<f64> {
         if self.count < 2 {
             return None;
         }
         if self.carries > 0 {
-            // Such large sums (10^12 spans of five hours stay below) come from a queue that grows
-            // without limit: the spread is as large as the mean, and few digits cancel.
+            // Such large sums (of more than 10^12 spans of five hours) come from a queue that grows
+            // without limit. The spread is as large as the mean, so few digits cancel.
             let squares = self.carries as f64 * 2f64.powi(128) + self.squares as f64;
             let sum = self.sum as f64;
             let count = self.count as f64;
@@ -258,8 +259,8 @@ impl FromIterator<Span> for SortedSpans {
     }
 }
 
-/// Returns the demerit figure: root mean square horizontal distance between the distributions of
-/// two samples, to the nearest nanosecond; `None` when a sample is empty.
+/// Returns the demerit figure: the root mean square horizontal distance between the distributions
+/// of two samples, to the nearest nanosecond; `None` when a sample is empty.
 ///
 /// # What it does
 /// Integrates `(f(u) - g(u))²` over `u` from 0 to 1, where `f` and `g` are the quantile functions
@@ -298,7 +299,8 @@ pub fn demerit(a: &SortedSpans, b: &SortedSpans) -> Option<Span> {
     // Ensures that neither half below can overflow.
     assert!(range <= 1 << 64, "samples of {len_a} and {len_b} spans");
 
-    // The integral, in two overlapping halves of 64 bits, because squares alone may need 128.
+    // The integral, in two overlapping halves of 64 bits, because the squares alone may need 128
+    // bits.
     let (mut high, mut low) = (0u128, 0u128);
     let (mut i, mut j) = (0, 0);
     let (mut remaining_a, mut remaining_b) = (width_a, width_b);
@@ -334,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_integers_have_their_closed_form() {
+    fn moments_of_the_first_integers_match_the_closed_form() {
         // 1..=n: mean (n + 1) / 2, variance n (n + 1) / 12; n = 2999 makes both whole.
         let moments = moments_of(1..=2999);
         assert_eq!(moments.count(), 2999);
@@ -345,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn a_large_mean_costs_no_digits() {
+    fn a_large_mean_loses_no_digits() {
         // 11 days and 1..=4 ns: non-integer mean, variance 5/3.
         let day = 86_400_000_000_000;
         let moments = moments_of((1..=4).map(|ns| 11 * day + ns));
@@ -395,8 +397,8 @@ mod tests {
     }
 
     #[test]
-    fn unequal_sizes_weigh_the_overlaps_of_their_steps() {
-        // Steps of 0, 6 (halves) and 0, 3, 9 (thirds) overlap for 1/3, 1/6, 1/6, 1/3 of the way
+    fn distances_of_unequal_samples_are_weighted_by_overlap() {
+        // Steps of 0, 6 (halves) and 0, 3, 9 (thirds) overlap for 1/3, 1/6, 1/6, 1/3 of the range
         // at distances 0, 3, 3, 3: mean square 6.
         let distance = demerit(&sorted([6_000, 0]), &sorted([9_000, 0, 3_000]));
         assert_eq!(distance, Some(Span::from_ns(2_449))); // 1000 sqrt(6) = 2449.49
@@ -409,7 +411,7 @@ mod tests {
     }
 
     #[test]
-    fn the_longest_spans_do_not_wrap() {
+    fn the_longest_spans_do_not_overflow() {
         let zero = sorted([0, 0, 0]);
         let longest = sorted([i64::MAX; 2]);
         assert_eq!(demerit(&zero, &longest), Some(Span::from_ns(i64::MAX)));

@@ -35,16 +35,16 @@ impl<'t> Call<'t> {
 
     /// Like [`Self::read`], but the first parameters may be bare values for `keys`, in order.
     pub fn read_in_order(text: &'t str, field: &str, keys: &[&'t str]) -> Result<Self, InputError> {
-        let written = text.trim();
-        let Some((before_parenthesis, rest)) = written.split_once('(') else {
-            if written.contains('=') {
-                return Err(InputError::new(field, written, CALL_SYNTAX));
+        let trimmed = text.trim();
+        let Some((before_parenthesis, rest)) = trimmed.split_once('(') else {
+            if trimmed.contains('=') {
+                return Err(InputError::new(field, trimmed, CALL_SYNTAX));
             }
-            let (name, parameters) = (written, Vec::new());
+            let (name, parameters) = (trimmed, Vec::new());
             return Ok(Self { name, parameters });
         };
         let Some(arguments) = rest.strip_suffix(')').filter(|inner| is_balanced(inner)) else {
-            return Err(InputError::new(field, written, expected_call(written)));
+            return Err(InputError::new(field, trimmed, expected_call(trimmed)));
         };
         let name = before_parenthesis.trim();
         let (mut parameters, mut keys, mut before) = (Vec::new(), keys.iter(), "");
@@ -79,7 +79,7 @@ impl<'t> Call<'t> {
 
 const CALL_SYNTAX: &str = "a name with its parameters in parentheses, name(key=value, ...)";
 
-/// Returns what the error about `text`, whose parentheses do not match, expects.
+/// Returns the "expected" part of the error for `text`, whose parentheses do not match.
 fn expected_call(text: &str) -> String {
     let [opened, closed] = ['(', ')'].map(|mark| text.matches(mark).count());
     match opened.abs_diff(closed) {
@@ -163,7 +163,7 @@ pub(crate) const NO_PARAMETERS: &str = "only the name, without parameters";
 const TIME: &str = "a time above 0, up to an hour, with its unit, such as \"31.2 ms\"";
 const TIME_OR_NONE: &str = "a time from 0 to an hour with its unit, such as \"5 ms\"";
 const RATE: &str = "a rate from one per hour to 1000000000/s, such as \"32/s\"";
-const SHARE: &str = "a percentage from 0 % to 100 %, with its sign, such as \"67 %\"";
+const SHARE: &str = "a percentage from 0 % to 100 %, with the % sign, such as \"67 %\"";
 
 impl<'t, C> Args<'t, C> {
     /// Creates the parameters of `call`, for a reader that needs `context`.
@@ -188,7 +188,8 @@ impl<'t, C> Args<'t, C> {
         })
     }
 
-    /// Returns the value of `key`, if any. `read` takes value and field, and has its own errors.
+    /// Returns the value of `key`, if any. `read` takes the value and the field, and returns its
+    /// own errors.
     pub fn maybe_read<T>(
         &mut self,
         key: &'static str,
@@ -215,7 +216,7 @@ impl<'t, C> Args<'t, C> {
     ) -> Result<T, InputError> {
         let value = self.maybe(key, expected, read)?;
         value.ok_or_else(|| match self.misspelt(key) {
-            Some(written) => InputError::unknown(self.name, written, "a known parameter", &[key]),
+            Some(given) => InputError::unknown(self.name, given, "a known parameter", &[key]),
             None => InputError::missing(self.field(key), expected),
         })
     }
@@ -227,8 +228,8 @@ impl<'t, C> Args<'t, C> {
         match (mean, rate) {
             (Some(pause), None) | (None, Some(pause)) => Ok(pause),
             (Some(_), Some(_)) => {
-                let expected = "a rate or a mean, not both";
-                Err(InputError::new(self.field("rate"), "both", expected))
+                let found = "both a rate and a mean";
+                Err(InputError::shown(self.field("rate"), found, "only one of them"))
             }
             (None, None) => self.need("rate", RATE, quantity::interval),
         }
@@ -340,7 +341,7 @@ impl<'t, C> Args<'t, C> {
         std::mem::take(&mut self.parameters)
     }
 
-    /// Returns the name of the parameter `key` in errors.
+    /// Returns the name that errors use for the parameter `key`.
     pub fn field(&self, key: &str) -> String {
         format!("{}.{key}", self.name)
     }

@@ -39,8 +39,8 @@ impl OverTime {
         }
     }
 
-    /// Sets the quantity to `value` from `at` on. A value that is replaced at the instant it begins
-    /// counts only for the maximum. Panics when `at` is before the last change.
+    /// Sets the value from `at` on. A value that is replaced at the instant it begins counts only
+    /// for the maximum. Panics if `at` is before the last change.
     #[inline]
     pub fn set(&mut self, at: Instant, value: u64) {
         self.area += area(at - self.since, self.value);
@@ -59,7 +59,8 @@ impl OverTime {
         self.max
     }
 
-    /// Returns the average until `end`; `None` at the start. Panics before the last change.
+    /// Returns the average until `end`; `None` at the start. Panics if `end` is before the last
+    /// change.
     pub fn average_count(&self, end: Instant) -> Option<f64> {
         let area = self.area + area(end - self.since, self.value);
         let length = (end - self.start).as_ns();
@@ -75,8 +76,8 @@ fn area(width: Span, height: u64) -> u128 {
 /// Counts the work of a disk.
 #[derive(Clone, Debug, Default)]
 pub struct DiskMeter {
-    reads: Inside,
-    writes: Inside,
+    reads: InService,
+    writes: InService,
     waiting: OverTime,
     writes_waiting: OverTime,
     batches: BatchMeter,
@@ -89,25 +90,25 @@ impl DiskMeter {
     #[inline]
     pub fn begin(&mut self, now: Instant, is_read: bool) {
         self.at = now;
-        let inside = self.inside(is_read);
-        inside.count += 1;
-        inside.busy.set(now, 1);
+        let in_service = self.in_service(is_read);
+        in_service.count += 1;
+        in_service.busy.set(now, 1);
     }
 
     /// Records the completion of a read or a write.
     #[inline]
     pub fn end(&mut self, now: Instant, is_read: bool) {
         self.at = now;
-        let inside = self.inside(is_read);
-        inside.done += 1;
-        inside.count -= 1;
-        inside.busy.set(now, inside.count.min(1));
+        let in_service = self.in_service(is_read);
+        in_service.done += 1;
+        in_service.count -= 1;
+        in_service.busy.set(now, in_service.count.min(1));
     }
 
     /// Records that a read or a write was lost with the disk.
     pub fn drop(&mut self, now: Instant, is_read: bool) {
         self.end(now, is_read);
-        self.inside(is_read).done -= 1;
+        self.in_service(is_read).done -= 1;
     }
 
     /// Sets the number of waiting commands and of the writes among them.
@@ -155,7 +156,7 @@ impl DiskMeter {
         }
     }
 
-    fn inside(&mut self, is_read: bool) -> &mut Inside {
+    fn in_service(&mut self, is_read: bool) -> &mut InService {
         if is_read {
             &mut self.reads
         } else {
@@ -165,10 +166,10 @@ impl DiskMeter {
 }
 
 #[derive(Clone, Debug, Default)]
-struct Inside {
+struct InService {
     done: u64,
     count: u64,
-    /// 1 while any request is inside.
+    /// 1 while any request is in service.
     busy: OverTime,
 }
 
@@ -232,13 +233,13 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "time runs backwards")]
-    fn steps_come_in_order() {
+    fn a_step_before_the_last_one_panics() {
         OverTime::new(Instant::from_ns(5), 0).set(Instant::from_ns(4), 1);
     }
 
     #[test]
     #[should_panic(expected = "time runs backwards")]
-    fn equal_values_come_in_order() {
+    fn an_unchanged_value_before_the_last_step_panics() {
         OverTime::new(Instant::from_ns(5), 0).set(Instant::from_ns(4), 0);
     }
 
