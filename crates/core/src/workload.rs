@@ -42,14 +42,14 @@ pub struct GeneratorInfo {
     pub summary: &'static str,
     /// Its parameters as written, such as `rate=60/s`, each with its meaning.
     pub parameters: &'static [(&'static str, &'static str)],
-    /// Publication that defines it, or its use.
+    /// The publication that defines or uses it.
     pub origin: &'static str,
 }
 
 /// Generates the enumeration of a family's members, the table of their documentation, the parser
-/// that finds one by name, and functions that call the member's, each with its call arguments in
-/// braces because a macro cannot repeat them for each member. `samplers` adds the enumeration of
-/// the members' samplers, so that a request costs predictable branches instead of indirect calls.
+/// that finds a member by name, and functions that call those of the members. Call arguments are in
+/// braces, because a macro cannot repeat them per member. `samplers` adds the enumeration of the
+/// members' samplers, so that a request costs predictable branches, not indirect calls.
 macro_rules! family {
     (
         $(#[$about:meta])*
@@ -238,7 +238,7 @@ impl Stream {
             let expected = disk.size_expected(disk.max_sectors());
             return Some(InputError::new("size", &found, expected));
         }
-        self.places.error(places::Room::new(disk, bounds))
+        self.places.error(places::PlacementSpace::new(disk, bounds))
     }
 }
 
@@ -249,7 +249,7 @@ pub struct Workload {
     pub streams: Vec<Stream>,
 }
 
-/// Maximum number of streams of a workload: each event scans all of them.
+/// Maximum number of streams of a workload; each event scans all of them.
 const MAX_STREAMS: usize = 1_000;
 
 fn check_streams(count: usize) -> Result<(), InputError> {
@@ -354,7 +354,7 @@ fn stream_of_expression(words: &[&str], disk: Disk) -> Result<Stream, InputError
 }
 
 /// Returns true if a word belongs after the arrivals: a size, a share of reads, or a placement.
-/// Arrivals with the name of a placement are recognized by their parameters.
+/// Arrivals that share their name with a placement are recognized by their parameters.
 fn belongs_after_arrivals(word: &str) -> bool {
     let (name, rest) = word.split_at(word.find(['(', '=']).unwrap_or(word.len()));
     let is_setting = rest.starts_with('=');

@@ -32,7 +32,7 @@
 //! [`Estimate`]: crate::sched::Estimate
 
 /// Implements the named methods of a device, or of its estimates, by forwarding them to a field, to
-/// the expression that follows `self`, or to one for shared and one for exclusive access.
+/// the expression that follows `self`, or to two expressions for shared and for exclusive access.
 ///
 /// ```ignore
 /// impl Device for Wrapper {

@@ -25,23 +25,23 @@ pub(super) trait Placement: Sized {
 
     fn read(args: &mut Args<'_>) -> Result<Self, InputError>;
 
-    /// Returns a requirement that the room does not satisfy.
-    fn error(&self, _: Room) -> Option<InputError> {
+    /// Returns a requirement that the space does not meet, if any.
+    fn error(&self, _: PlacementSpace) -> Option<InputError> {
         None
     }
 
-    fn sampler(&self, room: Room) -> Self::Draw;
+    fn sampler(&self, space: PlacementSpace) -> Self::Draw;
 }
 
 /// A sampler of places.
 pub(super) trait PlaceSampler {
     /// Returns the first unit of a request, and may change its direction.
-    fn next(&mut self, generator: &mut Generator, request: &mut Unplaced) -> u64;
+    fn next(&mut self, generator: &mut Generator, request: &mut UnplacedRequest) -> u64;
 }
 
-/// The disk and the requests of a stream, in the stream's units.
+/// The sizes of the disk and of a stream's requests, in the stream's units.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Room {
+pub(super) struct PlacementSpace {
     /// Units of the disk; an incomplete last one is not used.
     pub(super) units: u64,
     /// Units of the largest request.
@@ -50,7 +50,7 @@ pub(super) struct Room {
     pub(super) unit: u64,
 }
 
-impl Room {
+impl PlacementSpace {
     pub(super) fn new(disk: Disk, bounds: Bounds) -> Self {
         Self {
             units: disk.sectors.0 / bounds.unit.0,
@@ -61,7 +61,7 @@ impl Room {
 }
 
 /// A request that is being placed.
-pub(super) struct Unplaced {
+pub(super) struct UnplacedRequest {
     /// Its size in units.
     pub(super) size: u64,
     /// Its direction, which a rule that continues another request may change.
@@ -88,9 +88,9 @@ fn start_within(generator: &mut Generator, from: u64, to: u64, size: u64) -> u64
 family! {
     /// Rules for the placement of requests.
     Places: Placement [Uniform, Sequential, Local, Hot, Zipf]
-    fn error(room: Room) -> Option<InputError> { (room) }
-    samplers PlaceDraw(Room) {
-        fn next(generator: &mut Generator, request: &mut Unplaced) -> u64 { (generator, request) }
+    fn error(space: PlacementSpace) -> Option<InputError> { (space) }
+    samplers PlaceDraw(PlacementSpace) {
+        fn next(generator: &mut Generator, request: &mut UnplacedRequest) -> u64 { (generator, request) }
     }
 }
 
@@ -102,7 +102,7 @@ pub struct PlaceMix {
 }
 
 impl PlaceMix {
-    /// Creates one rule for all requests.
+    /// Creates a mix of one rule, for all requests.
     pub fn single(places: Places) -> Self {
         Self {
             parts: vec![Share {
@@ -127,13 +127,13 @@ impl PlaceMix {
             rules.push((share, places));
         }
         let given = rules.iter().filter_map(|(share, _)| *share).sum::<f64>();
-        let unshared = rules.iter().filter(|(share, _)| share.is_none()).count();
-        if unshared > 1 {
-            let expected = "a share for every place except one, such as sequential(share=30%)";
+        let without_share = rules.iter().filter(|(share, _)| share.is_none()).count();
+        if without_share > 1 {
+            let expected = "a share for every rule except one, such as sequential(share=30%)";
             return Err(InputError::new(field, &words.join(" "), expected));
         }
-        if given > 1.0 + ROUNDING || (unshared == 0 && given < 1.0 - ROUNDING) {
-            let expected = "shares that add up to 100 %, or a last place without a share";
+        if given > 1.0 + ROUNDING || (without_share == 0 && given < 1.0 - ROUNDING) {
+            let expected = "shares that add up to 100 %, or one rule without a share";
             return Err(InputError::new(field, &percent(given), expected));
         }
         let remaining = (1.0 - given).max(0.0);
@@ -147,21 +147,21 @@ impl PlaceMix {
     }
 
     /// Returns the unmet requirement of the first rule that does not fit.
-    pub(super) fn error(&self, room: Room) -> Option<InputError> {
-        self.parts.iter().find_map(|part| part.value.error(room))
+    pub(super) fn error(&self, space: PlacementSpace) -> Option<InputError> {
+        self.parts.iter().find_map(|part| part.value.error(space))
     }
 
-    pub(super) fn sampler(&self, room: Room) -> WeightedChoice<PlaceDraw> {
+    pub(super) fn sampler(&self, space: PlacementSpace) -> WeightedChoice<PlaceDraw> {
         let parts = self.parts.iter().map(|part| Share {
             share: part.share,
-            value: part.value.sampler(room),
+            value: part.value.sampler(space),
         });
         let choice = WeightedChoice::new(parts.collect());
-        choice.unwrap_or_else(|| panic!("no places: {self:?}"))
+        choice.unwrap_or_else(|| panic!("no placement rules: {self:?}"))
     }
 }
 
-/// Rounding error of a sum of percentages is below this.
+/// The rounding error of a sum of percentages is below this.
 const ROUNDING: f64 = 1e-9;
 
 /// All places on the disk equally likely.
@@ -182,8 +182,8 @@ impl Placement for Uniform {
         Ok(Self)
     }
 
-    fn sampler(&self, room: Room) -> UniformDraw {
-        UniformDraw { units: room.units }
+    fn sampler(&self, space: PlacementSpace) -> UniformDraw {
+        UniformDraw { units: space.units }
     }
 }
 
@@ -194,7 +194,7 @@ pub(in crate::workload) struct UniformDraw {
 
 impl PlaceSampler for UniformDraw {
     #[inline]
-    fn next(&mut self, generator: &mut Generator, request: &mut Unplaced) -> u64 {
+    fn next(&mut self, generator: &mut Generator, request: &mut UnplacedRequest) -> u64 {
         start_within(generator, 0, self.units, request.size)
     }
 }

@@ -101,8 +101,8 @@ impl StreamRequests {
         }
     }
 
-    /// One size and uniform placement, the workload of most studies: the same requests as
-    /// [`Self::fill_any`] in half the time.
+    /// Handles one size and uniform placement, as in most studies: the same requests as those of
+    /// [`Self::fill_any`], in half the time.
     fn fill_plain(&mut self, batch: &mut [Request; BATCH]) {
         let mut generator = self.generator.clone();
         let sectors = SectorCount(self.unit);

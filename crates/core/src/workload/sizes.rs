@@ -21,7 +21,7 @@ pub(super) trait Size: Sized {
 
     fn bounds(&self) -> Bounds;
 
-    /// Creates its sampler, which generates sizes in units of its bounds.
+    /// Creates a sampler of sizes, which are in units of `bounds.unit`.
     fn sampler(&self, bounds: Bounds) -> Self::Draw;
 }
 

@@ -7,18 +7,18 @@
 //!   ([`Status::MediumError`] with the first bad block).
 //! * Recovered errors: like medium errors, but the last attempt succeeds ([`Status::Recovered`]).
 //! * Spikes: a request takes longer.
-//! * Recalibration: at regular times the device serves nothing for a while. It finishes the request
-//!   under way first; requests that arrive meanwhile wait.
+//! * Recalibration: at regular intervals the device serves nothing for a while. It finishes the
+//!   current request first; requests that arrive meanwhile wait.
 //! * Outages: during a period the device cannot be reached. Requests in the device at its start
 //!   fail with [`Status::NotReady`], and requests that arrive during it fail immediately. The
-//!   device keeps its state, as if a cable was pulled.
+//!   device keeps its state, as if a cable had been pulled.
 //!
-//! The extra time keeps the device busy: its clock pauses, and with it everything that waits or is
-//! under way inside. Retries count as rotation and the delay of a spike as `owed` time of their own
-//! request; for all others the time counts as queue time.
+//! The extra time keeps the device busy: its clock pauses, and so do all requests in it. For the
+//! affected request, retries count as rotation and a spike as `owed` time; for all other requests
+//! the time counts as queue time.
 //!
 //! # Cost
-//! A comparison with each listed range of blocks for each request, and a random number for each
+//! For each request, a comparison with each listed range of blocks, and a random number for each
 //! kind of random fault in the plan.
 //!
 //! # When it is bad
@@ -27,8 +27,8 @@
 //! * It does not matter whether the buffer holds a bad block. A write that the write cache absorbed
 //!   fails immediately, where a drive would report a deferred error with a later request.
 //! * Nothing is reallocated: a bad block stays bad.
-//! * Requests to a lost device fail immediately. Clients that issue the next request without a
-//!   pause use up all of theirs at one instant.
+//! * Requests fail immediately during an outage. Clients that issue the next request without a
+//!   pause use up all their requests at one instant.
 //!
 //! # Example
 //! ```
@@ -78,7 +78,7 @@ pub struct Faults<D> {
     submitted: u64,
     /// Requests that have not ended, `retried` included.
     live: usize,
-    /// A request that the device has served, during the extra time that it takes.
+    /// A request that the device has served and that is taking its extra time.
     retried: Option<Completion>,
     /// Completions produced here rather than by the device.
     due: VecDeque<Completion>,
@@ -96,7 +96,7 @@ struct Child {
     arrived: Instant,
     /// Number of requests submitted earlier.
     number: u64,
-    /// False once the request has ended; it may still be under way inside.
+    /// False once the request has ended; the device may still be serving it.
     is_live: bool,
 }
 
@@ -128,7 +128,7 @@ impl<D: Device> Faults<D> {
     }
 
     /// Pauses the device at `at`, between two requests, if a recalibration is due. In an idle
-    /// device it started on time.
+    /// device, it has started on time.
     #[inline]
     fn recalibrate(&mut self, at: Instant, is_idle: bool) {
         let Some(Recalibration { every, lasts }) = self.recalibration else {
@@ -161,7 +161,7 @@ impl<D: Device> Faults<D> {
         }
     }
 
-    /// Ends everything that has not ended, in order of arrival.
+    /// Fails all requests that have not ended, in order of arrival.
     #[cold]
     fn end_all(&mut self, at: Instant) {
         let mut ended: Vec<(u64, Child)> = self
@@ -270,7 +270,7 @@ impl<D: Device> Device for Faults<D> {
         let inside = self.device.next_event().map(|at| self.clock.when(at));
         let outage = self.outages.front().and_then(|outage| {
             if self.is_lost {
-                // Even without live requests: from then on the device may have no room.
+                // Needed even without live requests: the device may have no room after the outage.
                 Some(outage.until)
             } else {
                 (self.live > 0).then_some(outage.from)
@@ -313,7 +313,7 @@ impl<D: Device> Device for Faults<D> {
         if !self.device.abort(self.clock.device_time(now), child) {
             return false;
         }
-        // The device's clock may be paused: the request would complete later.
+        // If the device's clock is paused, the request would complete later.
         let child = &mut self.children[child];
         child.is_live = false;
         self.live -= 1;
@@ -342,7 +342,7 @@ impl<D: Device + Estimate> Estimate for Faults<D> {
     }
 }
 
-/// Converts between outside time and the time of the wrapped device, whose clock may pause.
+/// Converts between simulated time and the time of the wrapped device, whose clock may pause.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Clock {
     lag: Span,
@@ -356,13 +356,14 @@ impl Clock {
         now.max(self.resumes) - self.lag
     }
 
-    /// Returns when the device's clock shows `at`, which is not in its past.
+    /// Returns when the device's clock will show `at`, which is not in its past.
     #[inline]
     pub fn when(&self, at: Instant) -> Instant {
         at + self.lag
     }
 
-    /// Pauses for `lasts` from `from` on, or after a pause that lasts until then.
+    /// Pauses the clock for `lasts`, from `from` or from the end of an earlier pause, if that is
+    /// later.
     pub fn stop(&mut self, from: Instant, lasts: Span) {
         self.resumes = self.resumes.max(from) + lasts;
         self.lag += lasts;
@@ -428,7 +429,7 @@ impl Random {
     }
 }
 
-/// Decides the faults of one request after another.
+/// Decides the faults of each request in turn.
 pub(super) struct Judge {
     plan: FaultPlan,
     medium: Random,
@@ -472,7 +473,7 @@ impl Judge {
     }
 
     /// Returns the most severe of several errors, preferring a listed one to a random one. Random
-    /// numbers are always consumed, so they do not depend on the list.
+    /// numbers are always consumed, so that later ones do not depend on the list.
     fn errors(&mut self, request: &Request, status: Status) -> (Status, u16) {
         let random_medium = self.random_medium(request);
         let random_recovered = self.random_recovered();

@@ -1,22 +1,21 @@
 //! A throttle: limits requests and bytes per second.
 //!
 //! # What it does
-//! Passes requests on in order of arrival, each once the limits allow it: a token bucket for
-//! requests and one for bytes. A bucket fills at its rate up to the amount that flows in
-//! [`Limits::burst`]. A request passes when no bucket is in debt and then takes its tokens, going
-//! into debt where there are too few, so when the next request may pass does not depend on its
-//! size. The wait counts as queue time.
+//! Forwards requests in order of arrival, each as soon as the limits allow it. There is a token
+//! bucket for requests and one for bytes; each fills at its rate, up to the amount for
+//! [`Limits::burst`]. A request passes when no bucket is in debt and then takes its tokens, even if
+//! that leaves a debt. So a request never waits because of its own size. Waits count as queue time.
 //!
 //! While the next request would have to wait, [`Device::has_room`] is false. A queue in front holds
-//! its requests until then, so the choice stays with its policy. A caller that submits anyway is
-//! not refused: the request is held.
+//! its requests until then, so its policy can still choose among them. A caller that submits anyway
+//! is not refused: the request is held.
 //!
 //! # Cost
-//! Constant time for each request, one event when the limits allow the next request.
+//! Constant time for each request, and one event when the limits allow the next one.
 //!
 //! # When it is bad
-//! Requests that it holds pass in order of arrival: one for the head of the queue does not
-//! overtake, as it would in a queue in front.
+//! Held requests pass in order of arrival: a head-of-queue request does not overtake the others, as
+//! it would in a queue in front.
 //!
 //! # Example
 //! ```
@@ -55,10 +54,11 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// Checks that a device can keep them.
+    /// Checks that a throttle can enforce the limits.
     ///
     /// # Errors
-    /// If they allow less than a request in ten years or 100 bytes a second, or a negative burst.
+    /// If they allow less than a request in ten years or 100 bytes a second, or `burst` is
+    /// negative.
     pub fn check(&self) -> Result<(), InputError> {
         // Lower rates would exceed the range of instants; the largest request of the largest
         // sectors takes 22 years at 100 bytes a second.
@@ -206,7 +206,7 @@ impl<D: Device> Device for Throttle<D> {
 
     fn next_event(&self) -> Option<Instant> {
         let due = self.due.front().map(|completion| completion.at);
-        // Even with nothing held: a queue in front waits for room.
+        // Needed even if nothing is held: a queue in front may be waiting for room.
         let events = [due, self.opens, self.device.next_event()];
         events.into_iter().flatten().min()
     }

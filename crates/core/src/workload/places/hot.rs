@@ -1,7 +1,7 @@
 //! Placement in a few zones.
 
 use super::{
-    Args, Generator, GeneratorInfo, InputError, PlaceSampler, Placement, Room, Unplaced, below,
+    Args, Generator, GeneratorInfo, InputError, PlaceSampler, Placement, PlacementSpace, UnplacedRequest, below,
     start_within,
 };
 use crate::text::percent;
@@ -23,7 +23,7 @@ impl Placement for Hot {
         name: "hot",
         summary: "within a few zones",
         parameters: &[
-            ("at=0%, at=50%", "where each zone begins"),
+            ("at=0%, at=50%", "the start of each zone"),
             ("width=1%", "width of each zone; 1 % of the disk by default"),
         ],
         origin: "liu05 figure 6.1 (two zones of 1 % each, the outermost and the central)",
@@ -46,27 +46,27 @@ impl Placement for Hot {
         })
     }
 
-    fn error(&self, room: Room) -> Option<InputError> {
-        let is_narrow = |(from, to): (u64, u64)| to - from < room.max;
-        self.zones(room).into_iter().any(is_narrow).then(|| {
+    fn error(&self, space: PlacementSpace) -> Option<InputError> {
+        let is_narrow = |(from, to): (u64, u64)| to - from < space.max;
+        self.zones(space).into_iter().any(is_narrow).then(|| {
             let found = percent(self.width_share);
-            let min = room.max * room.unit;
+            let min = space.max * space.unit;
             let expected = format!("a zone at least as wide as the largest request, {min} sectors");
             InputError::new("hot.width", &found, expected)
         })
     }
 
-    fn sampler(&self, room: Room) -> HotDraw {
+    fn sampler(&self, space: PlacementSpace) -> HotDraw {
         HotDraw {
-            zones: self.zones(room),
+            zones: self.zones(space),
         }
     }
 }
 
 impl Hot {
-    /// Returns the units of each zone, half-open.
-    fn zones(&self, room: Room) -> Vec<(u64, u64)> {
-        let unit = |share: f64| ((share * room.units as f64).round() as u64).min(room.units);
+    /// Returns the units of each zone, as a half-open range.
+    fn zones(&self, space: PlacementSpace) -> Vec<(u64, u64)> {
+        let unit = |share: f64| ((share * space.units as f64).round() as u64).min(space.units);
         let zone = |at: &f64| (unit(*at), unit(at + self.width_share));
         self.at_share.iter().map(zone).collect()
     }
@@ -79,7 +79,7 @@ pub(in crate::workload) struct HotDraw {
 
 impl PlaceSampler for HotDraw {
     #[inline]
-    fn next(&mut self, generator: &mut Generator, request: &mut Unplaced) -> u64 {
+    fn next(&mut self, generator: &mut Generator, request: &mut UnplacedRequest) -> u64 {
         let zone = below(generator, self.zones.len() as u64) as usize;
         let (from, to) = self.zones[zone];
         start_within(generator, from, to, request.size)

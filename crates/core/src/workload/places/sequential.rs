@@ -1,13 +1,14 @@
 //! Placement where another request ended.
 
 use super::{
-    Args, Generator, GeneratorInfo, InputError, PlaceSampler, PlacedRequest, Placement, Room,
-    Unplaced, below, start_within,
+    Args, Generator, GeneratorInfo, InputError, PlaceSampler, PlacedRequest, Placement, PlacementSpace,
+    UnplacedRequest, below, start_within,
 };
 
-/// Each request begins where another ended, and has its direction: where the stream's last request
-/// ended, regardless of the rule that placed it, or where one of several runs ended, all equally
-/// likely. The first of a run, and one that would pass the end of the disk, may be anywhere.
+/// Each request continues another one: it begins where that ended, and has the same direction. It
+/// continues the stream's last request, regardless of the rule that placed it, or a random one of
+/// several runs. A request may be anywhere if it is the first of a run or would pass the end of the
+/// disk.
 ///
 /// The traces of worthington94 and worthington96 show that the direction is kept (all 3,013
 /// sequential requests on the HP C2247, all 2,494 on the Seagate ST41601N). So a stream of
@@ -23,7 +24,7 @@ const MAX_RUNS: u64 = 1_000_000;
 impl Placement for Sequential {
     const INFO: GeneratorInfo = GeneratorInfo {
         name: "sequential",
-        summary: "where the last request ended, in its direction regardless of reads=",
+        summary: "where the last request ended, with the same direction, regardless of reads=",
         parameters: &[(
             "runs=4",
             "number of runs; each request continues a random one; by default, it continues the \
@@ -41,9 +42,9 @@ impl Placement for Sequential {
         })
     }
 
-    fn sampler(&self, room: Room) -> SequentialDraw {
+    fn sampler(&self, space: PlacementSpace) -> SequentialDraw {
         SequentialDraw {
-            units: room.units,
+            units: space.units,
             runs: vec![None; self.runs.unwrap_or(0)],
         }
     }
@@ -52,13 +53,13 @@ impl Placement for Sequential {
 #[derive(Clone, Debug)]
 pub(in crate::workload) struct SequentialDraw {
     units: u64,
-    /// Position of each run; empty to continue the stream.
+    /// The last request of each run; empty to continue the stream.
     runs: Vec<Option<PlacedRequest>>,
 }
 
 impl PlaceSampler for SequentialDraw {
     #[inline]
-    fn next(&mut self, generator: &mut Generator, request: &mut Unplaced) -> u64 {
+    fn next(&mut self, generator: &mut Generator, request: &mut UnplacedRequest) -> u64 {
         if self.runs.is_empty() {
             return after(request.last, self.units, generator, request);
         }
@@ -76,7 +77,7 @@ fn after(
     before: Option<PlacedRequest>,
     units: u64,
     generator: &mut Generator,
-    request: &mut Unplaced,
+    request: &mut UnplacedRequest,
 ) -> u64 {
     match before {
         Some(PlacedRequest { end, op, .. }) if end + request.size <= units => {

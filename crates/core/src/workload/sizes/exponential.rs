@@ -9,8 +9,8 @@ use crate::units::SectorCount;
 /// 1) (1 - q)`, whose mean `1 / (1 - q)` is exactly the requested one. With a mean of `m` units the
 /// variance is `m (m - 1)` square units.
 ///
-/// A size above 16 times the mean, one in nine million, is cut to that, which bounds the
-/// size for which a zone of the disk must have room.
+/// Sizes above 16 times the mean, one in nine million, are reduced to that. So there is a largest
+/// size, for which a zone of the disk must have room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Exponential {
     /// The mean; at least the unit.
@@ -35,7 +35,7 @@ impl Size for Exponential {
         ],
         origin: "worthington94 figure 2 and worthington96 section 6 (8 KB); lumb01. Departure: \
                  the sizes of the measured traces are rounded up, which makes their mean half a \
-                 sector more than that",
+                 sector larger",
     };
 
     type Draw = ExponentialDraw;
@@ -58,7 +58,8 @@ impl Size for Exponential {
     fn sampler(&self, bounds: Bounds) -> ExponentialDraw {
         let stop = self.unit.0 as f64 / self.mean.0 as f64;
         ExponentialDraw {
-            // Unlike std's logarithm, the same on all systems. Zero if all sizes are one unit.
+            // Unlike std's logarithm, this one is the same on all systems. 0 if all sizes are one
+            // unit.
             scale: -1.0 / libm::log1p(-stop),
             max: bounds.max.0 / bounds.unit.0,
         }
