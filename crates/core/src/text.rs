@@ -229,7 +229,11 @@ impl<'t, C> Args<'t, C> {
             (Some(pause), None) | (None, Some(pause)) => Ok(pause),
             (Some(_), Some(_)) => {
                 let found = "both a rate and a mean";
-                Err(InputError::shown(self.field("rate"), found, "only one of them"))
+                Err(InputError::shown(
+                    self.field("rate"),
+                    found,
+                    "only one of them",
+                ))
             }
             (None, None) => self.need("rate", RATE, quantity::interval),
         }

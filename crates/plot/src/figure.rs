@@ -38,7 +38,7 @@ pub struct Point {
     pub x: f64,
     pub y: f64,
     /// Half the width of its confidence interval, in the unit of `y`, if known. The band of a
-    /// value that is not negative ends at zero.
+    /// non-negative value ends at zero.
     pub half_width: Option<f64>,
 }
 
@@ -121,8 +121,8 @@ impl Figure {
         let frame = Frame::new(
             layout,
             [&self.title, &self.note],
-            (&self.x.label, |ticks| self.across(ticks)),
-            (&self.y.label, |ticks| self.up(ticks)),
+            (&self.x.label, |ticks| self.x_ruler(ticks)),
+            (&self.y.label, |ticks| self.y_ruler(ticks)),
             self.legend(),
         );
         drawing(frame.page(), &self.title, &self.description(), |page| {
@@ -130,11 +130,11 @@ impl Figure {
         })
     }
 
-    fn across(&self, ticks: usize) -> Ruler {
+    fn x_ruler(&self, ticks: usize) -> Ruler {
         self.ruler(&self.x, |point| [Some(point.x); 3], ticks)
     }
 
-    fn up(&self, ticks: usize) -> Ruler {
+    fn y_ruler(&self, ticks: usize) -> Ruler {
         self.ruler(&self.y, Point::heights, ticks)
     }
 
@@ -165,7 +165,7 @@ impl Figure {
             legend.add(Key::Line(style), Some(number), &series.label);
         }
         // Whether a point is inside the axes does not depend on the number of horizontal ticks.
-        let (x, y) = (self.across(2), self.up(MAX_Y_TICKS));
+        let (x, y) = (self.x_ruler(2), self.y_ruler(MAX_Y_TICKS));
         let position = |point: &Point| Some((x.fraction(point.x)?, y.fraction(point.y)?));
         let mut series = self.series.iter();
         if series.any(|series| saturated_end(series, position).is_some()) {
@@ -496,7 +496,7 @@ mod tests {
 
     #[test]
     fn polygons_are_clipped_at_the_edges() {
-        // A triangle whose tip is outside: its base, and two corners on the upper edge.
+        // The tip of the triangle is outside: its base remains, and two corners on the upper edge.
         let clipped = clip_polygon(vec![(0.0, 0.0), (1.0, 0.0), (0.5, 2.0)]);
         let mut sorted = clipped.clone();
         sorted.sort_by(|a, b| a.partial_cmp(b).expect("no NaN"));

@@ -168,7 +168,7 @@ pub fn dark_style(selector: &str) -> String {
     rules.collect()
 }
 
-/// Draws an upward arrow just above a position: the line continues, but it is unknown where.
+/// Draws an upward arrow just above a position: the line continues there, with unknown values.
 /// `shift`, in pixels to the right and upwards, moves its head.
 pub fn arrow(area: &Area, at: (i32, i32), shift: (f64, f64), colour: RGBColor) -> DrawResult {
     let stroke = colour.stroke_width(unsigned_units(1.5));

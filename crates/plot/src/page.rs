@@ -155,17 +155,17 @@ impl Page {
         self.body += body.trim_end_matches("</svg>\n");
     }
 
-    /// Adds a group with the output of `inside`. Report pages find groups by their attributes.
+    /// Adds a group with the output of `contents`. Report pages find groups by their attributes.
     pub fn group(
         &mut self,
         attributes: &[(&str, impl AsRef<str>)],
-        inside: impl FnOnce(&mut Self),
+        contents: impl FnOnce(&mut Self),
     ) {
         let attributes = attributes.iter();
         let attributes =
             attributes.map(|(name, value)| format!(" {name}=\"{}\"", escape(value.as_ref())));
         self.body += &format!("<g{}>\n", attributes.collect::<String>());
-        inside(self);
+        contents(self);
         self.body += "</g>\n";
     }
 }
@@ -320,7 +320,7 @@ mod tests {
 
     #[test]
     fn widths_match_helvetica() {
-        // Adobe's Helvetica.afm: figures 556 thousandths of an em, i 222, space 278, W 944.
+        // Adobe's Helvetica.afm: digits 556 thousandths of an em, i 222, space 278, W 944.
         for (text, thousandths) in [("0", 556.0), ("i", 222.0), (" ", 278.0), ("W0", 1500.0)] {
             assert!((width(text, 1000.0) - thousandths).abs() < 1.0, "{text}");
         }

@@ -128,7 +128,7 @@ fn mean_response_ms(run: &Run) -> Option<f64> {
 }
 
 fn distances(theory: &Theory, alone: &Runs) -> Group {
-    let even = Distances::even(theory.distances.cylinders()).mean_cylinders();
+    let even = Distances::equal(theory.distances.cylinders()).mean_cylinders();
     let zoned = theory.distances.mean_cylinders();
     let values = vec![
         Value::new("even_cylinders", "with equal cylinders", even),

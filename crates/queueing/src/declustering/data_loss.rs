@@ -7,7 +7,7 @@ use diskarm_core::declustered::{DiskSet, Layout, LayoutKind};
 /// Sets of failed disks that are equivalent by a symmetry of the layout; `failed` is one of them.
 struct State {
     failed: DiskSet,
-    /// The rates of transitions to other states, by their numbers; 0 beyond the end.
+    /// The rates of transitions, by the numbers of the states they lead to; 0 beyond the end.
     rates: Vec<f64>,
     loss: f64,
     /// The time represented by a unit of time in this state; above 1 once others are eliminated.
@@ -161,8 +161,8 @@ mod tests {
     use crate::declustering::tests::{all, example, fail_another, layout, survival};
     use crate::simulated::{Random, means};
 
-    /// Two disks, calculated by hand: with both, one fails after 1 / 2 f; then it is repaired at
-    /// the rate r, or the other one fails at the rate f. So T = 3 / 2 f + r / 2 f^2.
+    /// Two disks, calculated by hand: the first one fails after 1 / 2 f; then it is repaired at the
+    /// rate r, or the other one fails at the rate f. So T = 3 / 2 f + r / 2 f^2.
     #[test]
     fn two_disks_match_a_calculation_by_hand() {
         for kind in [LayoutKind::Basic, LayoutKind::Chained] {
@@ -180,7 +180,7 @@ mod tests {
         let two = |one: f64| (1.0 + 2.0 * r * one) / (2.0 * f + 2.0 * r);
         let off =
             |one: f64| one * (3.0 * f + r) - 1.0 - r * (1.0 / (4.0 * f) + one) - 2.0 * f * two(one);
-        // Linear in T1.
+        // The equation is linear in T1.
         let one = off(0.0) / (off(0.0) - off(1.0));
         let found = mean_time_to_data_loss(&layout(LayoutKind::Basic, 4), 1.0 / f, 1.0 / r);
         let expected = 1.0 / (4.0 * f) + one;
@@ -204,7 +204,7 @@ mod tests {
     fn symmetric_states_are_exact() {
         for layout in all(10) {
             let found = mean_time_to_data_loss(&layout, 30.0, 7.0);
-            // With a state for each set of failed disks.
+            // The full chain has a state for each set of failed disks.
             let full = solve(&layout, 30.0, 7.0, |failed| failed);
             assert!((found / full - 1.0).abs() < 1e-12, "{layout:?}");
         }
@@ -225,7 +225,7 @@ mod tests {
         assert!((approximate / exact - 1.0).abs() > 1e-3, "{approximate}");
     }
 
-    /// Appendix A is the limit for short repairs; its error is a few times MTTR / MTTF.
+    /// Appendix A is the limit for short repairs; its relative error is a few times MTTR / MTTF.
     #[test]
     fn short_repairs_approach_appendix_a() {
         for layout in all(12) {

@@ -1,8 +1,8 @@
 //! Placement in a few zones.
 
 use super::{
-    Args, Generator, GeneratorInfo, InputError, PlaceSampler, Placement, PlacementSpace, UnplacedRequest, below,
-    start_within,
+    Args, Generator, GeneratorInfo, InputError, PlaceSampler, Placement, PlacementSpace,
+    UnplacedRequest, below, start_within,
 };
 use crate::text::percent;
 

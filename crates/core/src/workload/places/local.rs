@@ -3,8 +3,8 @@
 use rand_distr::{Distribution, StandardNormal};
 
 use super::{
-    Args, Generator, GeneratorInfo, InputError, PlaceSampler, Placement, PlacementSpace, UnplacedRequest,
-    start_within,
+    Args, Generator, GeneratorInfo, InputError, PlaceSampler, Placement, PlacementSpace,
+    UnplacedRequest, start_within,
 };
 use crate::units::SectorCount;
 

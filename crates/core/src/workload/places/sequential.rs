@@ -1,8 +1,8 @@
 //! Placement where another request ended.
 
 use super::{
-    Args, Generator, GeneratorInfo, InputError, PlaceSampler, PlacedRequest, Placement, PlacementSpace,
-    UnplacedRequest, below, start_within,
+    Args, Generator, GeneratorInfo, InputError, PlaceSampler, PlacedRequest, Placement,
+    PlacementSpace, UnplacedRequest, below, start_within,
 };
 
 /// Each request continues another one: it begins where that ended, and has the same direction. It

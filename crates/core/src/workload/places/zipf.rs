@@ -1,8 +1,8 @@
 //! Placement with Zipf popularity: a few extents are used often, many rarely.
 
 use super::{
-    Args, Generator, GeneratorInfo, InputError, PlaceSampler, Placement, PlacementSpace, UnplacedRequest,
-    start_within,
+    Args, Generator, GeneratorInfo, InputError, PlaceSampler, Placement, PlacementSpace,
+    UnplacedRequest, start_within,
 };
 use crate::random::{Alias, uniform_fraction};
 use crate::units::{Bytes, SectorCount, gcd};
