@@ -103,12 +103,10 @@ impl Spec {
 }
 
 section! {
-    /// The path to the host. Rates are given as the time per sector, at the speed of the drive or
-    /// the path, whichever is slower.
+    /// The path to the host. A rate is the time per sector on the slower of drive and path.
     #[derive(Clone, Debug, PartialEq)]
     pub struct Bus at "bus." |spec| (Some(&spec.bus), &mut spec.bus) {
-        /// Time to send a sector to the host, limited by the drive or the path, whichever is
-        /// slower.
+        /// Time to send a sector to the host, on the slower of drive and path.
         read_sector: Span = Span::ZERO => TIME.fitted(1, 0.05).cited(A1);
         /// Time to receive a sector from the host.
         write_sector: Span = Span::ZERO => TIME.fitted(1, 0.05).cited(A1);
@@ -174,8 +172,7 @@ section! {
     /// preparation are not fitted; the fitted overheads and completions compensate for them.
     #[derive(Clone, Debug, PartialEq)]
     pub struct Overheads at "overheads." |spec| (Some(&spec.overheads), &mut spec.overheads) {
-        /// Overhead before the data of a buffered read are sent, if the previous command was a
-        /// read.
+        /// Overhead before a buffered read sends its data, if the previous command was a read.
         read_hit_after_read: Span = Span::ZERO => TIME.fitted(0, 0.5).cited(A4);
         /// Like the previous key, if the previous command was a write.
         read_hit_after_write: Span = Span::ZERO => TIME.fitted(0, 0.5).cited(A4);

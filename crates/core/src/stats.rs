@@ -205,11 +205,10 @@ impl Moments {
         (self.sum > 0).then(|| variance / (mean * mean))
     }
 
-    /// Returns the variance in ns². The textbook formula `squares - sum² / count` loses all digits
-    /// when the spread is small compared to the mean, and its integer form overflows. Instead, the
-    /// mean is rounded down to `floor = (sum - rest) / count`. The squares around it add up to
-    /// `squares - floor * (sum + rest)`, an integer whose terms do not exceed `squares`. The
-    /// rounding adds exactly `rest² / count`.
+    /// The textbook formula `squares - sum² / count` loses all digits when the spread is small
+    /// compared to the mean, and its integer form overflows. So the mean is rounded down to `floor
+    /// = (sum - rest) / count`. The squares around it add up to `squares - floor * (sum + rest)`,
+    /// whose terms are integers up to `squares`. The rounding adds exactly `rest² / count`.
     fn variance_ns2(&self) -> Option<f64> {
         if self.count < 2 {
             return None;
@@ -299,8 +298,7 @@ pub fn demerit(a: &SortedSpans, b: &SortedSpans) -> Option<Span> {
     // Ensures that neither half below can overflow.
     assert!(range <= 1 << 64, "samples of {len_a} and {len_b} spans");
 
-    // The integral, in two overlapping halves of 64 bits, because the squares alone may need 128
-    // bits.
+    // The integral, in two overlapping halves of 64 bits, as squares alone may need 128 bits.
     let (mut high, mut low) = (0u128, 0u128);
     let (mut i, mut j) = (0, 0);
     let (mut remaining_a, mut remaining_b) = (width_a, width_b);

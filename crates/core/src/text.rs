@@ -188,8 +188,8 @@ impl<'t, C> Args<'t, C> {
         })
     }
 
-    /// Returns the value of `key`, if any. `read` takes the value and the field, and returns its
-    /// own errors.
+    /// Returns the value of `key`, if any. `read` takes value and field, and returns its own
+    /// errors.
     pub fn maybe_read<T>(
         &mut self,
         key: &'static str,
@@ -229,11 +229,7 @@ impl<'t, C> Args<'t, C> {
             (Some(pause), None) | (None, Some(pause)) => Ok(pause),
             (Some(_), Some(_)) => {
                 let found = "both a rate and a mean";
-                Err(InputError::shown(
-                    self.field("rate"),
-                    found,
-                    "only one of them",
-                ))
+                Err(InputError::shown(self.field("rate"), found, "only one"))
             }
             (None, None) => self.need("rate", RATE, quantity::interval),
         }

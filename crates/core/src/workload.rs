@@ -132,7 +132,6 @@ macro_rules! family {
 
 use family;
 
-/// Returns the names of generators.
 fn names(infos: &[GeneratorInfo]) -> Vec<&'static str> {
     infos.iter().map(|info| info.name).collect()
 }

@@ -22,7 +22,6 @@ pub struct Map {
     pub rows: Vec<Vec<f64>>,
 }
 
-/// A side of a map.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MapAxis {
     pub label: String,

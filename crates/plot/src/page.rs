@@ -37,7 +37,6 @@ pub fn units(pixels: f64) -> i32 {
     (pixels * UNITS_PER_PIXEL).round() as i32
 }
 
-/// Converts an unsigned length in pixels to units.
 pub fn unsigned_units(pixels: f64) -> u32 {
     (pixels * UNITS_PER_PIXEL).round() as u32
 }

@@ -161,8 +161,7 @@ mod tests {
     }
 
     /// All positions of two arms and a request, at 120 points each: the error of the midpoint rule
-    /// is below 1e-4, a fortieth of the difference between the exact means and the thesis' C/5 and
-    /// 7C/15.
+    /// is below 1e-4, a fortieth of the difference between the exact means and C/5 or 7C/15.
     #[test]
     fn mean_distances_match_an_enumeration() {
         let all = points(120)

@@ -108,8 +108,7 @@ pub fn mmc_response(servers: u32, rate: f64, service: f64) -> Option<f64> {
     Some(service + waiting * service / idle)
 }
 
-/// With more requests to choose from, the mean service does not get shorter (liu05: "say M' =
-/// 128").
+/// More requests to choose from do not make the mean service shorter (liu05: "say M' = 128").
 pub const MAX_CHOICE: u32 = 128;
 
 /// Returns the mean service time by the number m of requests to choose from, from 1 to

@@ -135,9 +135,8 @@ const REVOLUTION: u128 = 1 << 64;
 
 impl Media {
     /// Returns the times of requests for `sectors` blocks that begin at multiples of `sectors` in
-    /// `blocks`, all equally likely, for a head that arrives at a random angle. If
-    /// `has_zero_latency`, a request on one track may begin with any of its sectors; others wait
-    /// for their first sector.
+    /// `blocks`, all equally likely, for a head at a random angle. If `has_zero_latency`, a request
+    /// on one track may begin with any of its sectors; others wait for their first sector.
     ///
     /// The transfer times are counted over the runs of the layout, request by request. This is
     /// exact, while liu05, equations 4.6 and 4.7, assume that a request stays on one track.
@@ -305,7 +304,6 @@ pub(crate) mod tests {
         Media::new(&blocks, mechanism, op, SectorCount(sectors), false)
     }
 
-    /// Returns a head on the track of `at` at the start of the simulation.
     fn start(mechanism: &Mechanism, at: Lbn) -> Position {
         let run = mechanism.layout.extent(at);
         Position {

@@ -1,5 +1,4 @@
-//! Seeded simulations of a queue and of mirrored pairs of devices, with which tests compare
-//! formulas.
+//! Seeded simulations to test the formulas: a queue, and mirrored pairs of devices.
 
 use diskarm_core::device::{Breakdown, Completion, Device, Outcome, Status, SubmitError};
 use diskarm_core::drive::Drive;

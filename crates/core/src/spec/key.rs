@@ -374,8 +374,7 @@ macro_rules! words {
 /// A table of a specification: its fields, and a row of [`Key`]s for each.
 ///
 /// `$path` is the path of the table with a dot after it; `$get` and `$set` access it in `$spec`. A
-/// row consists of documentation, name (and `as` the key's name, if that differs), type, default
-/// and key.
+/// row consists of documentation, name (`as` the key, if its name differs), type, default, key.
 macro_rules! section {
     (@name $field:ident) => { stringify!($field) };
     (@name $field:ident $key:ident) => { stringify!($key) };

@@ -41,8 +41,8 @@ section! {
         write_seek_scatter: Option<SeekCurve> = None
             => SCATTER.shown(SheetEntry::As("write_seek_scatter_curve"));
         /// Time added to any seek or head switch before a write. An *effective* time may be
-        /// negative (reads wait to settle too, or the write's setup overlaps), by at most the
-        /// shortest movement.
+        /// negative, as reads settle too or the write's setup overlaps; at most by the shortest
+        /// movement.
         write_settle: Span = Span::ZERO => SIGNED_TIME.fitted(6, 0.5).cited(TABLE_8);
         /// Seek times before a write, if they were measured separately; otherwise those of
         /// reads. `write_settle` is added to either.
@@ -123,8 +123,8 @@ impl Mechanics {
         (!fits).then_some(("inward_seek", expected))
     }
 
-    /// Returns a warning for each probable mistake: a seek in less than half the time of a shorter
-    /// one.
+    /// Returns a warning for each probable mistake: a seek in less than half of a shorter one's
+    /// time.
     pub fn doubts(&self) -> Vec<String> {
         let write = self.write_seek.as_ref().map(|curve| ("write_seek", curve));
         let curves = std::iter::once(("seek", &self.seek)).chain(write);

@@ -116,10 +116,7 @@ impl Histogram {
     /// Returns the `ceil(fraction * n)`-th shortest of `n` spans, within the error of the cells;
     /// `None` when nothing was recorded. Panics unless `fraction` is in `[0, 1]`.
     pub fn quantile(&self, fraction: f64) -> Option<Span> {
-        assert!(
-            (0.0..=1.0).contains(&fraction),
-            "{fraction} is not a fraction"
-        );
+        assert!((0.0..=1.0).contains(&fraction), "fraction is {fraction}");
         let count = self.count();
         let rank = (fraction * count as f64).ceil() as u64;
         if rank <= 1 {

@@ -12,7 +12,7 @@ pub struct InputError {
     pub origin: Option<String>,
     /// The line of the file, from 1.
     pub line: Option<u64>,
-    /// The key, such as `geometry.zones[3].spares`, counted from 0; empty if `expected` is a whole
+    /// The key, such as `geometry.zones[3].spares`, counted from 0; empty if `expected` is the
     /// message.
     pub field: String,
     /// The value as shown, strings in quotes; `None` if nothing was found.

@@ -246,10 +246,7 @@ impl Pause for Deterministic {
     const INFO: GeneratorInfo = GeneratorInfo {
         name: "deterministic",
         summary: "constant pauses",
-        parameters: &[(
-            "rate=60/s",
-            "arrivals per second; or give the mean pause as mean=TIME",
-        )],
+        parameters: &[("rate=60/s", "arrivals per second, or a pause as mean=TIME")],
         origin: "the D of Kendall's notation",
     };
 
@@ -277,10 +274,7 @@ impl Pause for Poisson {
     const INFO: GeneratorInfo = GeneratorInfo {
         name: "poisson",
         summary: "exponential pauses",
-        parameters: &[(
-            "rate=60/s",
-            "arrivals per second; or give the mean pause as mean=TIME",
-        )],
+        parameters: &[("rate=60/s", "arrivals per second, or a pause as mean=TIME")],
         origin: "worthington94 section 5; jacobson91 section 6; liu05 section 4.2",
     };
 

@@ -33,7 +33,6 @@ pub(super) trait Placement: Sized {
     fn sampler(&self, space: PlacementSpace) -> Self::Draw;
 }
 
-/// A sampler of places.
 pub(super) trait PlaceSampler {
     /// Returns the first unit of a request, and may change its direction.
     fn next(&mut self, generator: &mut Generator, request: &mut UnplacedRequest) -> u64;
@@ -70,7 +69,6 @@ pub(super) struct UnplacedRequest {
     pub(super) last: Option<PlacedRequest>,
 }
 
-/// A request that has been placed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct PlacedRequest {
     pub(super) start: u64,
@@ -90,7 +88,9 @@ family! {
     Places: Placement [Uniform, Sequential, Local, Hot, Zipf]
     fn error(space: PlacementSpace) -> Option<InputError> { (space) }
     samplers PlaceDraw(PlacementSpace) {
-        fn next(generator: &mut Generator, request: &mut UnplacedRequest) -> u64 { (generator, request) }
+        fn next(generator: &mut Generator, request: &mut UnplacedRequest) -> u64 {
+            (generator, request)
+        }
     }
 }
 

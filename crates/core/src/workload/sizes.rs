@@ -11,7 +11,6 @@ use crate::units::SectorCount;
 pub use exponential::Exponential;
 pub use mixed::Mixed;
 
-/// A distribution of sizes.
 pub(super) trait Size: Sized {
     const INFO: GeneratorInfo;
 

@@ -362,8 +362,7 @@ impl Clock {
         at + self.lag
     }
 
-    /// Pauses the clock for `lasts`, from `from` or from the end of an earlier pause, if that is
-    /// later.
+    /// Pauses the clock for `lasts`, from `from` or the end of the last pause.
     pub fn stop(&mut self, from: Instant, lasts: Span) {
         self.resumes = self.resumes.max(from) + lasts;
         self.lag += lasts;

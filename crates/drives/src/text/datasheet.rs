@@ -224,9 +224,9 @@ impl Datasheet {
 
     /// Returns a seek curve with the mean time of the data sheet.
     ///
-    /// It is linear from one cylinder to a third of them, and from there to the full stroke. `2 (N
-    /// - d) / N^2` of the pairs of `N` cylinders are `d` apart, so for large `N` the mean over all
-    ///   pairs is `(8 single + 15 third + 4 full) / 27`.
+    /// It is linear from one cylinder to a third of them, and from there to the full stroke. For
+    /// large `N`, `2 (N - d) / N^2` of the pairs of `N` cylinders are `d` apart, so the mean over
+    /// all pairs is `(8 single + 15 third + 4 full) / 27`.
     fn seeks(&self) -> Result<Seeks, InputError> {
         let error = |field: &str, found: f64, expected: &str| {
             Err(InputError::new(field, &format!("{found} ms"), expected))
@@ -243,8 +243,8 @@ impl Datasheet {
             let expected = "from 0.001 ms to the value of seek";
             return error("track_to_track", found, expected);
         }
-        // At the bounds, a seek over a third of the cylinders takes as long as over all or one of
-        // them.
+        // At these bounds, a seek over a third takes as long as one over all cylinders, or over
+        // one.
         let shortest = (27.0 * mean_ms - 8.0 * single) / 19.0;
         let longest = (27.0 * mean_ms - 23.0 * single) / 4.0;
         let full_ms = Figure::new(self.full_stroke.map(ms), (2.0 * mean_ms).min(longest));
@@ -414,9 +414,7 @@ impl Datasheet {
              of equal width; sequential reads have\n{inner}.\nNo spare space; sectors of {} \
              bytes on the media.\"\"\"\nnominal = true\n",
             text(self.name.clone()),
-            text(format!(
-                "A drive derived from its data sheet: {capacity}, {speed}"
-            )),
+            text(format!("Drive from a data sheet: {capacity}, {speed}")),
             given.join(";\n"),
             figures.sectors.value.physical_bytes(),
         )
@@ -514,8 +512,7 @@ fn assumed<T>(figure: &Figure<T>) -> &'static str {
     if figure.is_given { "" } else { " # assumed" }
 }
 
-/// Converts a time to milliseconds, rounded as in the text, so that checks reject one that becomes
-/// 0.
+/// Converts a time to milliseconds, rounded as in the text so that a check finds times of 0.
 fn ms(span: Span) -> f64 {
     rounded(span.as_ms())
 }

@@ -231,10 +231,9 @@ fn interleaved_loads_do_not_depend_on_the_share_of_primary_copies() {
     }
 }
 
-/// 9.6 and 9.7, the shares of the previous disk's reads and of its own that each disk serves: disk
-/// i serves (n - i) / (n - 1) and i / (n - 1) after disk 0 of n has failed, and (n - 2 i) / (n - 2)
-/// and 2 i / (n
-/// - 2) after disks 0 and n / 2. In 9.7 of the thesis i includes 0 and n / 2, the failed disks.
+/// 9.6 and 9.7: disk i serves shares of the previous disk's reads and of its own. After disk 0 of n
+/// has failed, these are (n - i) / (n - 1) and i / (n - 1); after disks 0 and n / 2 they are
+/// (n - 2 i) / (n - 2) and 2 i / (n - 2). In 9.7 of the thesis, i includes the failed disks.
 #[test]
 fn shares_of_chains_match_the_thesis() {
     for disks in 3..=12 {

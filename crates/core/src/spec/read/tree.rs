@@ -229,7 +229,6 @@ pub(super) fn count_u32(value: &Node<'_>, range: RangeInclusive<u32>) -> Result<
     count(value, wide).map(|number| number as u32)
 }
 
-/// Returns a finite number that is not negative.
 pub(super) fn number(value: &Node<'_>) -> Result<f64, InputError> {
     match value.number() {
         Some(number) if number >= 0.0 => Ok(number),

@@ -32,7 +32,7 @@ impl Pause for Bursts {
             ("off=900ms", "mean time between bursts"),
             (
                 "rate=600/s",
-                "arrivals per second within a burst; or give the mean pause as mean=TIME",
+                "arrivals per second within a burst, or a pause as mean=TIME",
             ),
         ],
         origin: "Kuczura, \"The interrupted Poisson process as an overflow process\", Bell \
@@ -45,8 +45,7 @@ impl Pause for Bursts {
             off: args.time("off")?,
             pause: args.mean_or_rate()?,
         };
-        // Empty bursts are skipped one at a time, so there may be only a few of them between two
-        // arrivals.
+        // Empty bursts are skipped one at a time, so only few may occur between arrivals.
         if bursts.on * MAX_BURSTS < bursts.pause {
             let min = Span::from_ns(bursts.pause.as_ns() / MAX_BURSTS as i64);
             let found = bursts.on.to_string();

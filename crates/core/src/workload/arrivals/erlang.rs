@@ -27,10 +27,7 @@ impl Pause for Erlang {
                 "k=4",
                 "number of stages; the squared coefficient of variation is 1/k",
             ),
-            (
-                "rate=60/s",
-                "arrivals per second; or give the mean pause as mean=TIME",
-            ),
+            ("rate=60/s", "arrivals per second, or a pause as mean=TIME"),
         ],
         origin: "liu05 section 5.3.3 (four stages) and appendix B.5",
     };

@@ -26,10 +26,7 @@ impl Pause for Hyperexponential {
         parameters: &[
             ("long=10%", "share of the long pauses"),
             ("ratio=9", "ratio of long to short pauses"),
-            (
-                "rate=60/s",
-                "arrivals per second; or give the mean pause as mean=TIME",
-            ),
+            ("rate=60/s", "arrivals per second, or a pause as mean=TIME"),
         ],
         origin: "liu05 section 5.3.3 (p = 0.1, a ratio of 9) and appendix B.5",
     };

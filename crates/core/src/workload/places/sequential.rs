@@ -5,10 +5,9 @@ use super::{
     PlacementSpace, UnplacedRequest, below, start_within,
 };
 
-/// Each request continues another one: it begins where that ended, and has the same direction. It
-/// continues the stream's last request, regardless of the rule that placed it, or a random one of
-/// several runs. A request may be anywhere if it is the first of a run or would pass the end of the
-/// disk.
+/// Each request begins where another one ended, and has the same direction. It continues the last
+/// request of the stream, regardless of its rule, or a random one of several runs. It may be
+/// anywhere if it is the first of a run, or would pass the end of the disk otherwise.
 ///
 /// The traces of worthington94 and worthington96 show that the direction is kept (all 3,013
 /// sequential requests on the HP C2247, all 2,494 on the Seagate ST41601N). So a stream of

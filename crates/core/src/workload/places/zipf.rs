@@ -12,8 +12,7 @@ use crate::units::{Bytes, SectorCount, gcd};
 /// extent at the end is not used.
 ///
 /// Popular extents are scattered: the `k`-th is number `k s` modulo their count, where the step `s`
-/// is coprime to the count and about 0.618 times as large. So extents of similar popularity are far
-/// apart.
+/// is coprime to the count and about 0.618 times as large. Extents of similar ranks are far apart.
 ///
 /// The 16,384 most popular extents are selected from a table. The others share one entry of it:
 /// their ranks are found by inverting the integral of `x^-exponent`, cut at half ranks. There, the

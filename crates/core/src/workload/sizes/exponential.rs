@@ -58,8 +58,7 @@ impl Size for Exponential {
     fn sampler(&self, bounds: Bounds) -> ExponentialDraw {
         let stop = self.unit.0 as f64 / self.mean.0 as f64;
         ExponentialDraw {
-            // Unlike std's logarithm, this one is the same on all systems. 0 if all sizes are one
-            // unit.
+            // Unlike std's logarithm, this is the same on all systems. 0 if all sizes are one unit.
             scale: -1.0 / libm::log1p(-stop),
             max: bounds.max.0 / bounds.unit.0,
         }
