@@ -34,7 +34,7 @@ section! {
     /// A whole drive.
     #[derive(Clone, Debug, PartialEq)]
     pub struct Spec at "" |spec| (Some(spec), spec) {
-        /// Its name in the catalogue, such as `hp-c2247`.
+        /// The name in the catalogue, such as `hp-c2247`.
         name: String = String::new() => TEXT.required().shown(SheetEntry::Hidden);
         /// A one-line description for lists.
         summary: String = String::new() => TEXT.required().shown(SheetEntry::Hidden);
@@ -245,7 +245,7 @@ section! {
     ) {
         /// Replaces the write's command overhead.
         command: Span = Span::ZERO => TIME.required().fitted(4, 0.5).cited(A4);
-        /// Cost of the disconnect itself, in parallel with the mechanism.
+        /// Time for the disconnect itself, in parallel with the mechanism.
         disconnect: Span = Span::ZERO
             => TIME.required().shown(SheetEntry::As("extra_write_disconnect_ms")).cited(A4);
         /// Time from the disconnect to the attempt to reconnect.

@@ -256,9 +256,9 @@ fn has_band(series: &Series, x: &Ruler, y: &Ruler) -> bool {
         [(position, height)] => height >= MIN_INTERVAL && is_inside((position.0, 0.0)),
         _ => run.windows(2).any(|pair| {
             let [(from, height), (to, next_height)] = [pair[0], pair[1]];
-            let (across, up) = (WIDTH * (to.0 - from.0), HEIGHT * (to.1 - from.1));
+            let (dx, dy) = (WIDTH * (to.0 - from.0), HEIGHT * (to.1 - from.1));
             // A steep line hides most of its band.
-            let width = (height + next_height) / 2.0 * (across / across.hypot(up)).abs();
+            let width = (height + next_height) / 2.0 * (dx / dx.hypot(dy)).abs();
             width >= MIN_BAND && !clip_line(&[from, to]).is_empty()
         }),
     })
@@ -432,23 +432,23 @@ fn segment(from: Position, to: Position) -> Option<(Position, Position)> {
 /// Returns the part of a polygon that is inside the square, edge by edge (Sutherland-Hodgman).
 fn clip_polygon(corners: Vec<Position>) -> Vec<Position> {
     let distances: [fn(Position) -> f64; 4] = [|p| p.0, |p| 1.0 - p.0, |p| p.1, |p| 1.0 - p.1];
-    let inside = distances.iter().fold(corners, |corners, distance| {
-        let mut inside = Vec::new();
+    let clipped = distances.iter().fold(corners, |corners, distance| {
+        let mut clipped = Vec::new();
         for (i, &to) in corners.iter().enumerate() {
             let from = corners[(i + corners.len() - 1) % corners.len()];
             let (before, after) = (distance(from), distance(to));
             if (before < 0.0) != (after < 0.0) {
                 let fraction = before / (before - after);
                 let between = |a: f64, b: f64| a + fraction * (b - a);
-                inside.push((between(from.0, to.0), between(from.1, to.1)));
+                clipped.push((between(from.0, to.0), between(from.1, to.1)));
             }
             if after >= 0.0 {
-                inside.push(to);
+                clipped.push(to);
             }
         }
-        inside
+        clipped
     });
-    inside.into_iter().map(onto_square).collect()
+    clipped.into_iter().map(onto_square).collect()
 }
 
 /// Moves a clipped position onto the square: lines from far outside have large rounding errors.

@@ -130,13 +130,13 @@ impl Reads<'_> {
         let mut step = 0.1;
         while step > PRECISION {
             let shares = [found.share - step, found.share + step].into_iter();
-            let tried = shares
+            let candidates = shares
                 .filter(|share| *share > 0.0 && *share < 1.0)
                 .filter_map(|share| {
-                    let tried = self.split(share)?;
-                    Some((tried.response(rate)?, tried))
+                    let candidate = self.split(share)?;
+                    Some((candidate.response(rate)?, candidate))
                 });
-            match tried.min_by(|a, b| a.0.total_cmp(&b.0)) {
+            match candidates.min_by(|a, b| a.0.total_cmp(&b.0)) {
                 Some((response, better)) if response < min => (min, found) = (response, better),
                 _ => step /= 2.0,
             }

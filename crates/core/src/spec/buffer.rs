@@ -84,7 +84,8 @@ section! {
         /// Margin for the scatter of seeks: a time added to the predicted seek to a command after
         /// destaging in its gap; needs `destage_in_gaps`.
         destage_conservatism: Span = Span::ZERO => TIME;
-        /// A write that continues the previous one shares its segment and its pass over the media.
+        /// A write that continues the previous one uses the same segment and the same pass over the
+        /// media.
         combine_writes: bool = false => FLAG.switched(20).cited(DISKSIM);
         /// A read's bus transfer begins when this fraction of it is buffered.
         read_watermark: f64 = 0.0 => FRACTION.varied(30, Variation::Jointly).cited(A1);

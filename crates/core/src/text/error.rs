@@ -8,7 +8,7 @@ use std::fmt;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InputError {
     /// The file, as the caller named it; or, if `line` is `None`, the argument that contains the
-    /// text. `None` if `field` is the argument itself, or if the caller adds it.
+    /// text. `None` if `field` is the argument itself, or if the caller adds the origin.
     pub origin: Option<String>,
     /// The line of the file, from 1.
     pub line: Option<u64>,

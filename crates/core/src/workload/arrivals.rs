@@ -27,11 +27,11 @@ pub(super) trait Pause: Sized {
     fn fill(&self, generator: &mut Generator, batch: &mut [Span]) {
         let next = self.sampler();
         // A copy stays in registers.
-        let mut own = generator.clone();
+        let mut local = generator.clone();
         for pause in batch {
-            *pause = next(&mut own);
+            *pause = next(&mut local);
         }
-        *generator = own;
+        *generator = local;
     }
 }
 

@@ -109,7 +109,7 @@ impl<D: Device> Faults<D> {
         if let Err(error) = plan.check() {
             panic!("{error}");
         }
-        let every = plan.recalibration.map_or(Span::ZERO, |often| often.every);
+        let every = plan.recalibration.map_or(Span::ZERO, |plan| plan.every);
         Self {
             device,
             judge: Judge::new(plan),
@@ -140,7 +140,7 @@ impl<D: Device> Faults<D> {
         let since_due = Span::from_ns((at.as_ns() % every.as_ns() as u64) as i64);
         self.next_recalibration = at - since_due + every;
         let left = if is_idle { lasts - since_due } else { lasts };
-        self.clock.stop(at, left.or_zero());
+        self.clock.pause(at, left.or_zero());
     }
 
     /// Starts and ends the outages due by `now`.
@@ -151,7 +151,7 @@ impl<D: Device> Faults<D> {
         {
             if !self.is_lost {
                 self.is_lost = true;
-                self.end_all(from);
+                self.fail_all(from);
             }
             if now < until {
                 return;
@@ -163,7 +163,7 @@ impl<D: Device> Faults<D> {
 
     /// Fails all requests that have not ended, in order of arrival.
     #[cold]
-    fn end_all(&mut self, at: Instant) {
+    fn fail_all(&mut self, at: Instant) {
         let mut ended: Vec<(u64, Child)> = self
             .children
             .iter()
@@ -190,8 +190,8 @@ impl<D: Device> Faults<D> {
     #[inline]
     fn convert(&mut self, mut completion: Completion) -> Option<Completion> {
         let child = self.children.remove(completion.request.id);
-        let inside = completion.response();
-        let at = self.clock.when(completion.at);
+        let device_response = completion.response();
+        let at = self.clock.simulated_time(completion.at);
         if !child.is_live {
             self.recalibrate(at, false);
             return None;
@@ -199,7 +199,7 @@ impl<D: Device> Faults<D> {
         completion.request = child.request;
         completion.arrived = child.arrived;
         completion.at = at;
-        completion.breakdown.queue += completion.response() - inside;
+        completion.breakdown.queue += completion.response() - device_response;
         if completion.status.is_success() {
             let verdict = self.judge.judge(&completion);
             completion.status = verdict.status;
@@ -209,7 +209,7 @@ impl<D: Device> Faults<D> {
             completion.at += retries + verdict.delay;
         }
         let extra = completion.at - at;
-        self.clock.stop(at, extra);
+        self.clock.pause(at, extra);
         self.recalibrate(completion.at, false);
         if extra > Span::ZERO {
             self.retried = Some(completion);
@@ -250,8 +250,8 @@ impl<D: Device> Device for Faults<D> {
             number: self.submitted,
             is_live: true,
         });
-        let inside = self.clock.device_time(now);
-        let result = self.device.submit(inside, Request { id, ..request });
+        let device_now = self.clock.device_time(now);
+        let result = self.device.submit(device_now, Request { id, ..request });
         match result {
             Ok(()) => {
                 self.submitted += 1;
@@ -267,7 +267,10 @@ impl<D: Device> Device for Faults<D> {
     fn next_event(&self) -> Option<Instant> {
         let due = self.due.front().map(|completion| completion.at);
         let retried = self.retried.as_ref().map(|completion| completion.at);
-        let inside = self.device.next_event().map(|at| self.clock.when(at));
+        let in_device = self
+            .device
+            .next_event()
+            .map(|at| self.clock.simulated_time(at));
         let outage = self.outages.front().and_then(|outage| {
             if self.is_lost {
                 // Needed even without live requests: the device may have no room after the outage.
@@ -276,7 +279,7 @@ impl<D: Device> Device for Faults<D> {
                 (self.live > 0).then_some(outage.from)
             }
         });
-        let events = [due, retried, inside, outage];
+        let events = [due, retried, in_device, outage];
         events.into_iter().flatten().min()
     }
 
@@ -290,7 +293,7 @@ impl<D: Device> Device for Faults<D> {
                 return Some(retried);
             }
             let event = self.device.next_event();
-            if event.is_some_and(|event| self.clock.when(event) <= at) {
+            if event.is_some_and(|event| self.clock.simulated_time(event) <= at) {
                 let done = self.device.advance(self.clock.device_time(at));
                 if let Some(completion) = done.and_then(|done| self.convert(done)) {
                     return Some(completion);
@@ -358,12 +361,12 @@ impl Clock {
 
     /// Returns when the device's clock will show `at`, which is not in its past.
     #[inline]
-    pub fn when(&self, at: Instant) -> Instant {
+    pub fn simulated_time(&self, at: Instant) -> Instant {
         at + self.lag
     }
 
     /// Pauses the clock for `lasts`, from `from` or the end of the last pause.
-    pub fn stop(&mut self, from: Instant, lasts: Span) {
+    pub fn pause(&mut self, from: Instant, lasts: Span) {
         self.resumes = self.resumes.max(from) + lasts;
         self.lag += lasts;
     }
@@ -397,11 +400,11 @@ impl<R: Rehearse> Estimate for PausedRehearsal<R> {
 impl<R: Rehearse> Rehearse for PausedRehearsal<R> {
     fn serve(&mut self, now: Instant, request: &Request) -> Instant {
         let next = self.device.serve(self.clock.device_time(now), request);
-        self.clock.when(next)
+        self.clock.simulated_time(next)
     }
 
     fn completed_at(&self) -> Instant {
-        self.clock.when(self.device.completed_at())
+        self.clock.simulated_time(self.device.completed_at())
     }
 }
 
@@ -527,14 +530,14 @@ mod tests {
     fn a_paused_clock_resumes_where_it_stopped() {
         let at = Instant::from_ns;
         let mut clock = Clock::default();
-        clock.stop(at(100), Span::from_ns(50));
+        clock.pause(at(100), Span::from_ns(50));
         for (outside, inside) in [(100, 100), (120, 100), (150, 100), (151, 101)] {
             assert_eq!(clock.device_time(at(outside)), at(inside));
         }
-        assert_eq!(clock.when(at(101)), at(151));
+        assert_eq!(clock.simulated_time(at(101)), at(151));
         // A pause that begins during another follows it.
-        clock.stop(at(130), Span::from_ns(20));
+        clock.pause(at(130), Span::from_ns(20));
         assert_eq!(clock.device_time(at(169)), at(100));
-        assert_eq!(clock.when(at(100)), at(170));
+        assert_eq!(clock.simulated_time(at(100)), at(170));
     }
 }

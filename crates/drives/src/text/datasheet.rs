@@ -374,7 +374,7 @@ impl Datasheet {
                 shown(u64::from(zone.cylinder_skew))
             );
         }
-        text + &self.rest(figures)
+        text + &self.other_sections(figures)
     }
 
     fn source(&self, figures: &Figures) -> String {
@@ -421,7 +421,7 @@ impl Datasheet {
     }
 
     /// Formats everything except the source and the geometry.
-    fn rest(&self, figures: &Figures) -> String {
+    fn other_sections(&self, figures: &Figures) -> String {
         let ms = |f: &Figure<f64>| format!("\"{} ms\"{}", rounded(f.value), assumed(f));
         let single = Figure {
             is_given: false,
