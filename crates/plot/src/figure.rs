@@ -90,7 +90,6 @@ impl Figure {
         Self::new(title, note, [x, y], series)
     }
 
-    /// Creates a figure without a heading above its legend.
     pub fn new(title: &str, note: &str, [x, y]: [Axis; 2], series: Vec<Series>) -> Self {
         Self {
             title: title.to_owned(),

@@ -134,7 +134,6 @@ impl Frame {
         Some((self.x.fraction(x)?, self.y.fraction(y)?))
     }
 
-    /// Draws everything: first the grid and the axes, then the data.
     pub fn draw(&self, page: &mut Page, data: impl FnOnce(&mut Page)) {
         page.draw(|area| self.heading.draw(area, MARGIN));
         let [left, top, right, bottom] = self.edges();

@@ -51,7 +51,6 @@ impl Axis {
     }
 }
 
-/// A round number on an axis.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tick {
     /// The position, as a fraction of the axis.

@@ -185,7 +185,7 @@ fn width(sector: u64) -> u128 {
     }
 }
 
-/// Counts the requests by their transfers.
+/// Returns the number of requests for each transfer.
 fn passes(
     mechanism: &Mechanism,
     op: Op,

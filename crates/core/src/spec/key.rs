@@ -250,7 +250,6 @@ pub(super) const fn table(keys: &'static [Key]) -> Key {
     Key::new(KeyKind::Table(keys))
 }
 
-/// Sources that keys cite.
 pub(super) const DISKSIM: &str = "DiskSim 4.0";
 pub(super) const A1: &str = "worthington94 table A.1";
 pub(super) const A4: &str = "worthington94 table A.4";

@@ -30,7 +30,6 @@ impl<'a> Text<'a> {
         self.text.get(start..end).unwrap_or_default().trim()
     }
 
-    /// Returns the text of a value, shortened to fit on the line of an error.
     fn quote(self, span: Range<usize>) -> String {
         const LONGEST: usize = 60;
         let full = self.text.get(span).unwrap_or_default();
