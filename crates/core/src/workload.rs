@@ -108,7 +108,7 @@ macro_rules! family {
     ) => {
         #[derive(Clone, Debug)]
         pub(in crate::workload) enum $samplers {
-            $($member(<$member as $member_trait>::Draw)),+
+            $($member(<$member as $member_trait>::Sampler)),+
         }
 
         impl $family {
@@ -123,7 +123,7 @@ macro_rules! family {
             #[inline]
             pub(in crate::workload) fn next(&mut self, $($arg: $type),+) -> u64 {
                 match self {
-                    $(Self::$member(draw) => draw.next $call),+
+                    $(Self::$member(sampler) => sampler.next $call),+
                 }
             }
         }

@@ -45,8 +45,8 @@ pub struct BatchMeans {
     count: usize,
     length: u64,
     /// Sum of the incomplete batch, and the number of spans it still lacks.
-    filling: u128,
-    room: u64,
+    incomplete: u128,
+    missing: u64,
 }
 
 impl Default for BatchMeans {
@@ -55,8 +55,8 @@ impl Default for BatchMeans {
             sums: [0; BATCHES],
             count: 0,
             length: 1,
-            filling: 0,
-            room: 1,
+            incomplete: 0,
+            missing: 1,
         }
     }
 }
@@ -65,19 +65,19 @@ impl BatchMeans {
     /// Adds the next span of the series. Panics if `span` is negative.
     #[inline]
     pub fn record(&mut self, span: Span) {
-        self.filling += u128::from(elapsed_ns(span));
-        self.room -= 1;
-        if self.room == 0 {
+        self.incomplete += u128::from(elapsed_ns(span));
+        self.missing -= 1;
+        if self.missing == 0 {
             self.close_batch();
         }
     }
 
     #[cold]
     fn close_batch(&mut self) {
-        self.sums[self.count] = self.filling;
+        self.sums[self.count] = self.incomplete;
         self.count += 1;
-        self.filling = 0;
-        self.room = self.length;
+        self.incomplete = 0;
+        self.missing = self.length;
         if self.count == BATCHES {
             self.join_neighbours();
         }
@@ -87,9 +87,9 @@ impl BatchMeans {
     fn join_neighbours(&mut self) {
         let pairs = self.count / 2;
         if self.count.is_multiple_of(2) {
-            self.room += self.length;
+            self.missing += self.length;
         } else {
-            self.filling += self.sums[self.count - 1];
+            self.incomplete += self.sums[self.count - 1];
         }
         for i in 0..pairs {
             self.sums[i] = self.sums[2 * i] + self.sums[2 * i + 1];
@@ -126,11 +126,12 @@ impl BatchMeans {
         self.half_width_95_of(|batch| self.sums[batch] as f64)
     }
 
-    /// Returns half the width of the interval of this series minus `factor` times `other`.
-    /// Subtracts batch by batch, so common effects, such as the sizes of requests, cancel out. Also
-    /// `None` if the series differ in length. Neither may be [merged](Self::merge) from others.
+    /// Returns half the width of the mean's 95 % interval for this series minus `factor` times
+    /// `other`. It subtracts batch by batch, so common effects, such as the sizes of requests,
+    /// cancel out. Also `None` if the series differ in length. Neither may be [merged](Self::merge)
+    /// from others.
     pub fn half_width_95_less(&self, factor: f64, other: &Self) -> Option<Span> {
-        let shape = |series: &Self| (series.count, series.length, series.room);
+        let shape = |series: &Self| (series.count, series.length, series.missing);
         if shape(self) != shape(other) {
             return None;
         }
@@ -255,8 +256,8 @@ mod tests {
             let all: Vec<u64> = (0..spans).map(jagged).collect();
             let sum = |batch: &[u64]| batch.iter().map(|&ns| u128::from(ns)).sum::<u128>();
             let cut = all.chunks_exact(series.length as usize);
-            assert_eq!(series.filling, sum(cut.remainder()));
-            assert_eq!(series.room, series.length - cut.remainder().len() as u64);
+            assert_eq!(series.incomplete, sum(cut.remainder()));
+            assert_eq!(series.missing, series.length - cut.remainder().len() as u64);
             let sums: Vec<u128> = cut.map(sum).collect();
             assert_eq!(&series.sums[..series.count], sums);
             assert!(series.count < BATCHES && (series.count >= 32 || series.length == 1));
@@ -282,9 +283,9 @@ mod tests {
         merged.merge(&series_of((0..8_192 * 2).map(jagged)));
         assert_eq!(merged.length, 512);
         assert_eq!(merged.count, 4 + 32);
-        assert_eq!(merged.room, 512 - 64);
+        assert_eq!(merged.missing, 512 - 64);
         let tail: u128 = (2_048..2_112).map(|i| u128::from(jagged(i))).sum();
-        assert_eq!(merged.filling, tail);
+        assert_eq!(merged.incomplete, tail);
     }
 
     #[test]

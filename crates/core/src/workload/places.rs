@@ -21,7 +21,7 @@ pub use zipf::Zipf;
 pub(super) trait Placement: Sized {
     const INFO: GeneratorInfo;
 
-    type Draw: PlaceSampler;
+    type Sampler: Sample;
 
     fn read(args: &mut Args<'_>) -> Result<Self, InputError>;
 
@@ -30,10 +30,10 @@ pub(super) trait Placement: Sized {
         None
     }
 
-    fn sampler(&self, space: PlacementSpace) -> Self::Draw;
+    fn sampler(&self, space: PlacementSpace) -> Self::Sampler;
 }
 
-pub(super) trait PlaceSampler {
+pub(super) trait Sample {
     /// Returns the first unit of a request, and may change its direction.
     fn next(&mut self, generator: &mut Generator, request: &mut UnplacedRequest) -> u64;
 }
@@ -87,7 +87,7 @@ family! {
     /// Rules for the placement of requests.
     Places: Placement [Uniform, Sequential, Local, Hot, Zipf]
     fn error(space: PlacementSpace) -> Option<InputError> { (space) }
-    samplers PlaceDraw(PlacementSpace) {
+    samplers PlaceSampler(PlacementSpace) {
         fn next(generator: &mut Generator, request: &mut UnplacedRequest) -> u64 {
             (generator, request)
         }
@@ -151,7 +151,7 @@ impl PlaceMix {
         self.parts.iter().find_map(|part| part.value.error(space))
     }
 
-    pub(super) fn sampler(&self, space: PlacementSpace) -> WeightedChoice<PlaceDraw> {
+    pub(super) fn sampler(&self, space: PlacementSpace) -> WeightedChoice<PlaceSampler> {
         let parts = self.parts.iter().map(|part| Share {
             share: part.share,
             value: part.value.sampler(space),
@@ -176,23 +176,23 @@ impl Placement for Uniform {
         origin: "worthington94 section 5; jacobson91 section 6; liu05 section 4.2",
     };
 
-    type Draw = UniformDraw;
+    type Sampler = UniformSampler;
 
     fn read(_: &mut Args<'_>) -> Result<Self, InputError> {
         Ok(Self)
     }
 
-    fn sampler(&self, space: PlacementSpace) -> UniformDraw {
-        UniformDraw { units: space.units }
+    fn sampler(&self, space: PlacementSpace) -> UniformSampler {
+        UniformSampler { units: space.units }
     }
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(in crate::workload) struct UniformDraw {
+pub(in crate::workload) struct UniformSampler {
     units: u64,
 }
 
-impl PlaceSampler for UniformDraw {
+impl Sample for UniformSampler {
     #[inline]
     fn next(&mut self, generator: &mut Generator, request: &mut UnplacedRequest) -> u64 {
         start_within(generator, 0, self.units, request.size)

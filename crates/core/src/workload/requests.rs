@@ -1,7 +1,7 @@
 //! The requests of a stream, without their times.
 
-use super::places::{PlaceDraw, PlacedRequest, PlacementSpace, UnplacedRequest};
-use super::sizes::SizeDraw;
+use super::places::{PlaceSampler, PlacedRequest, PlacementSpace, UnplacedRequest};
+use super::sizes::SizeSampler;
 use super::{Disk, Stream};
 use crate::random::{Chance, Generator, Purpose, WeightedChoice, below, generator};
 use crate::request::{Op, Request};
@@ -25,8 +25,8 @@ pub struct Requests {
 struct StreamRequests {
     generator: Generator,
     reads: Chance,
-    size: SizeDraw,
-    places: WeightedChoice<PlaceDraw>,
+    size: SizeSampler,
+    places: WeightedChoice<PlaceSampler>,
     last: Option<PlacedRequest>,
     /// Sectors per unit, and units of the disk.
     unit: u64,
@@ -92,7 +92,7 @@ impl StreamRequests {
     fn fill(&mut self, batch: &mut [Request; BATCH]) {
         let is_plain = matches!(
             (&self.size, self.places.only()),
-            (SizeDraw::Fixed(_), Some(PlaceDraw::Uniform(_)))
+            (SizeSampler::Fixed(_), Some(PlaceSampler::Uniform(_)))
         );
         if is_plain {
             self.fill_plain(batch);

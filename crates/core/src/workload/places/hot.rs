@@ -1,8 +1,8 @@
 //! Placement in a few zones.
 
 use super::{
-    Args, Generator, GeneratorInfo, InputError, PlaceSampler, Placement, PlacementSpace,
-    UnplacedRequest, below, start_within,
+    Args, Generator, GeneratorInfo, InputError, Placement, PlacementSpace, Sample, UnplacedRequest,
+    below, start_within,
 };
 use crate::text::percent;
 
@@ -29,7 +29,7 @@ impl Placement for Hot {
         origin: "liu05 figure 6.1 (two zones of 1 % each, the outermost and the central)",
     };
 
-    type Draw = HotDraw;
+    type Sampler = HotSampler;
 
     fn read(args: &mut Args<'_>) -> Result<Self, InputError> {
         let at_share = args.shares("at")?;
@@ -56,8 +56,8 @@ impl Placement for Hot {
         })
     }
 
-    fn sampler(&self, space: PlacementSpace) -> HotDraw {
-        HotDraw {
+    fn sampler(&self, space: PlacementSpace) -> HotSampler {
+        HotSampler {
             zones: self.zones(space),
         }
     }
@@ -73,11 +73,11 @@ impl Hot {
 }
 
 #[derive(Clone, Debug)]
-pub(in crate::workload) struct HotDraw {
+pub(in crate::workload) struct HotSampler {
     zones: Vec<(u64, u64)>,
 }
 
-impl PlaceSampler for HotDraw {
+impl Sample for HotSampler {
     #[inline]
     fn next(&mut self, generator: &mut Generator, request: &mut UnplacedRequest) -> u64 {
         let zone = below(generator, self.zones.len() as u64) as usize;

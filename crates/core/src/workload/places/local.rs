@@ -3,8 +3,8 @@
 use rand_distr::{Distribution, StandardNormal};
 
 use super::{
-    Args, Generator, GeneratorInfo, InputError, PlaceSampler, Placement, PlacementSpace,
-    UnplacedRequest, start_within,
+    Args, Generator, GeneratorInfo, InputError, Placement, PlacementSpace, Sample, UnplacedRequest,
+    start_within,
 };
 use crate::units::SectorCount;
 
@@ -30,7 +30,7 @@ impl Placement for Local {
         origin: "worthington94 figure 2 and worthington96 section 6 (30 % local)",
     };
 
-    type Draw = LocalDraw;
+    type Sampler = LocalSampler;
 
     fn read(args: &mut Args<'_>) -> Result<Self, InputError> {
         // Up to this deviation, a third of the places are on the disk, even from its end.
@@ -38,8 +38,8 @@ impl Placement for Local {
         Ok(Self { deviation })
     }
 
-    fn sampler(&self, space: PlacementSpace) -> LocalDraw {
-        LocalDraw {
+    fn sampler(&self, space: PlacementSpace) -> LocalSampler {
+        LocalSampler {
             units: space.units,
             deviation: self.deviation.0 as f64 / space.unit as f64,
         }
@@ -47,12 +47,12 @@ impl Placement for Local {
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(in crate::workload) struct LocalDraw {
+pub(in crate::workload) struct LocalSampler {
     units: u64,
     deviation: f64,
 }
 
-impl PlaceSampler for LocalDraw {
+impl Sample for LocalSampler {
     #[inline]
     fn next(&mut self, generator: &mut Generator, request: &mut UnplacedRequest) -> u64 {
         let last_place = self.units - request.size;

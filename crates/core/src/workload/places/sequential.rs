@@ -1,8 +1,8 @@
 //! Placement where another request ended.
 
 use super::{
-    Args, Generator, GeneratorInfo, InputError, PlaceSampler, PlacedRequest, Placement,
-    PlacementSpace, UnplacedRequest, below, start_within,
+    Args, Generator, GeneratorInfo, InputError, PlacedRequest, Placement, PlacementSpace, Sample,
+    UnplacedRequest, below, start_within,
 };
 
 /// Each request begins where another one ended, and has the same direction. It continues the last
@@ -32,7 +32,7 @@ impl Placement for Sequential {
         origin: "worthington94 figure 2 and worthington96 section 6 (30 % sequential)",
     };
 
-    type Draw = SequentialDraw;
+    type Sampler = SequentialSampler;
 
     fn read(args: &mut Args<'_>) -> Result<Self, InputError> {
         let runs = args.maybe_count("runs", 1..=MAX_RUNS)?;
@@ -41,8 +41,8 @@ impl Placement for Sequential {
         })
     }
 
-    fn sampler(&self, space: PlacementSpace) -> SequentialDraw {
-        SequentialDraw {
+    fn sampler(&self, space: PlacementSpace) -> SequentialSampler {
+        SequentialSampler {
             units: space.units,
             runs: vec![None; self.runs.unwrap_or(0)],
         }
@@ -50,13 +50,13 @@ impl Placement for Sequential {
 }
 
 #[derive(Clone, Debug)]
-pub(in crate::workload) struct SequentialDraw {
+pub(in crate::workload) struct SequentialSampler {
     units: u64,
     /// The last request of each run; empty to continue the stream.
     runs: Vec<Option<PlacedRequest>>,
 }
 
-impl PlaceSampler for SequentialDraw {
+impl Sample for SequentialSampler {
     #[inline]
     fn next(&mut self, generator: &mut Generator, request: &mut UnplacedRequest) -> u64 {
         if self.runs.is_empty() {

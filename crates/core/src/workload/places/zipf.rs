@@ -1,8 +1,8 @@
 //! Placement with Zipf popularity: a few extents are used often, many rarely.
 
 use super::{
-    Args, Generator, GeneratorInfo, InputError, PlaceSampler, Placement, PlacementSpace,
-    UnplacedRequest, start_within,
+    Args, Generator, GeneratorInfo, InputError, Placement, PlacementSpace, Sample, UnplacedRequest,
+    start_within,
 };
 use crate::random::{Alias, uniform_fraction};
 use crate::units::{Bytes, SectorCount, gcd};
@@ -44,7 +44,7 @@ impl Placement for Zipf {
                  1991",
     };
 
-    type Draw = ZipfDraw;
+    type Sampler = ZipfSampler;
 
     fn read(args: &mut Args<'_>) -> Result<Self, InputError> {
         let exponent = args.number("exponent", 0.0..=10.0)?;
@@ -63,7 +63,7 @@ impl Placement for Zipf {
         })
     }
 
-    fn sampler(&self, space: PlacementSpace) -> ZipfDraw {
+    fn sampler(&self, space: PlacementSpace) -> ZipfSampler {
         let extent = self.extent.0 / space.unit;
         let extents = space.units / extent;
         let listed = extents.min(LISTED);
@@ -74,7 +74,7 @@ impl Placement for Zipf {
         weights.extend(tail.as_ref().map(|tail| tail.weight));
         let step = scatter(extents);
         let number = |rank: usize| (rank as u128 * u128::from(step) % u128::from(extents)) as u64;
-        ZipfDraw {
+        ZipfSampler {
             listed: Alias::new(&weights, number),
             tail,
             extent,
@@ -93,7 +93,7 @@ fn scatter(extents: u64) -> u64 {
 }
 
 #[derive(Clone, Debug)]
-pub(in crate::workload) struct ZipfDraw {
+pub(in crate::workload) struct ZipfSampler {
     /// The numbers of the most popular extents, then the tail.
     listed: Alias<u64>,
     /// The other ranks; `None` if all are listed.
@@ -104,7 +104,7 @@ pub(in crate::workload) struct ZipfDraw {
     step: u64,
 }
 
-impl PlaceSampler for ZipfDraw {
+impl Sample for ZipfSampler {
     #[inline]
     fn next(&mut self, generator: &mut Generator, request: &mut UnplacedRequest) -> u64 {
         let (entry, number) = self.listed.take(generator);
@@ -117,7 +117,7 @@ impl PlaceSampler for ZipfDraw {
     }
 }
 
-impl ZipfDraw {
+impl ZipfSampler {
     /// Returns the number of the extent of this rank, counted from 0.
     fn number(&self, rank: u64) -> u64 {
         match rank.checked_mul(self.step) {

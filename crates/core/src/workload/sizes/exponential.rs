@@ -38,7 +38,7 @@ impl Size for Exponential {
                  sector larger",
     };
 
-    type Draw = ExponentialDraw;
+    type Sampler = ExponentialSampler;
 
     fn read(args: &mut Args<'_>) -> Result<Self, InputError> {
         let max = args.context.max_sectors();
@@ -55,9 +55,9 @@ impl Size for Exponential {
         }
     }
 
-    fn sampler(&self, bounds: Bounds) -> ExponentialDraw {
+    fn sampler(&self, bounds: Bounds) -> ExponentialSampler {
         let stop = self.unit.0 as f64 / self.mean.0 as f64;
-        ExponentialDraw {
+        ExponentialSampler {
             // Unlike std's logarithm, this is the same on all systems. 0 if all sizes are one unit.
             scale: -1.0 / libm::log1p(-stop),
             max: bounds.max.0 / bounds.unit.0,
@@ -66,13 +66,13 @@ impl Size for Exponential {
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(in crate::workload) struct ExponentialDraw {
+pub(in crate::workload) struct ExponentialSampler {
     /// Mean of the exponential distribution whose values, rounded up, are the sizes in units.
     scale: f64,
     max: u64,
 }
 
-impl ExponentialDraw {
+impl ExponentialSampler {
     #[inline]
     pub(super) fn next(&mut self, generator: &mut Generator) -> u64 {
         let unit: f64 = Exp1.sample(generator);
