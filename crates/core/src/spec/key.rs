@@ -184,7 +184,7 @@ impl Key {
         all
     }
 
-    /// Returns its name in its own table.
+    /// Returns the name of the key within its table.
     pub fn name(&self) -> &'static str {
         let split = self.path.rsplit_once('.');
         split.map_or(self.path, |(_, name)| name)

@@ -73,7 +73,7 @@ impl<'a> Document<'a> {
     /// Reads and validates a specification. `file` is its name in errors.
     ///
     /// # Errors
-    /// The first value that is not TOML, missing, unknown, out of range, or contradictory.
+    /// If `text` is not TOML, or a value is missing, unknown, out of range or contradictory.
     pub fn read(text: &'a str, file: &'a str) -> Result<Self, InputError> {
         let text = Text { file, text };
         let tree = match DeTable::parse(text.text) {

@@ -80,15 +80,14 @@ pub struct DiskMeter {
     waiting: OverTime,
     writes_waiting: OverTime,
     batches: BatchMeter,
-    /// Instant of the last event.
-    at: Instant,
+    last_event: Instant,
 }
 
 impl DiskMeter {
     /// Records that a read or a write has entered the disk.
     #[inline]
     pub fn begin(&mut self, now: Instant, is_read: bool) {
-        self.at = now;
+        self.last_event = now;
         let in_service = self.in_service(is_read);
         in_service.count += 1;
         in_service.busy.set(now, 1);
@@ -97,7 +96,7 @@ impl DiskMeter {
     /// Records the completion of a read or a write.
     #[inline]
     pub fn end(&mut self, now: Instant, is_read: bool) {
-        self.at = now;
+        self.last_event = now;
         let in_service = self.in_service(is_read);
         in_service.done += 1;
         in_service.count -= 1;
@@ -113,31 +112,31 @@ impl DiskMeter {
     /// Sets the number of waiting commands and of the writes among them.
     #[inline]
     pub fn wait(&mut self, now: Instant, waiting: usize, writes: usize) {
-        self.at = now;
+        self.last_event = now;
         self.waiting.set(now, waiting as u64);
         self.writes_waiting.set(now, writes as u64);
     }
 
     /// Records the start of a batch of writes.
     pub fn begin_batch(&mut self, now: Instant) {
-        self.at = now;
+        self.last_event = now;
         self.batches.begin(now);
     }
 
     /// Records the end of a batch of writes.
     pub fn end_batch(&mut self, now: Instant) {
-        self.at = now;
+        self.last_event = now;
         self.batches.end(now);
     }
 
     /// Returns the instant of the last event.
     pub fn last(&self) -> Instant {
-        self.at
+        self.last_event
     }
 
     /// Returns the statistics until `now` or the last event; fractions are 0 if no time has passed.
     pub fn work(&self, now: Instant) -> DiskWork {
-        let until = self.at.max(now);
+        let until = self.last_event.max(now);
         let share = |over: &OverTime| over.average_count(until).unwrap_or(0.0);
         let batches = &self.batches;
         DiskWork {
@@ -148,7 +147,7 @@ impl DiskMeter {
             in_batches_fraction: share(&batches.busy),
             batches: batches.done,
             batch_mean: mean(batches.total, batches.done),
-            between_batches_mean: mean(batches.between, batches.begun.saturating_sub(1)),
+            between_batches_mean: mean(batches.total_gaps, batches.begun_count.saturating_sub(1)),
             waiting_mean_count: share(&self.waiting),
             waiting_max: self.waiting.max(),
             writes_waiting_mean_count: share(&self.writes_waiting),
@@ -174,29 +173,29 @@ struct InService {
 
 #[derive(Clone, Debug, Default)]
 struct BatchMeter {
-    begun: u64,
+    begun_count: u64,
     done: u64,
     busy: OverTime,
-    began: Instant,
-    ended: Instant,
+    begun_at: Instant,
+    ended_at: Instant,
     total: Span,
-    between: Span,
+    total_gaps: Span,
 }
 
 impl BatchMeter {
     fn begin(&mut self, now: Instant) {
-        if self.begun > 0 {
-            self.between += now - self.ended;
+        if self.begun_count > 0 {
+            self.total_gaps += now - self.ended_at;
         }
-        self.begun += 1;
-        self.began = now;
+        self.begun_count += 1;
+        self.begun_at = now;
         self.busy.set(now, 1);
     }
 
     fn end(&mut self, now: Instant) {
         self.done += 1;
-        self.ended = now;
-        self.total += now - self.began;
+        self.ended_at = now;
+        self.total += now - self.begun_at;
         self.busy.set(now, 0);
     }
 }
