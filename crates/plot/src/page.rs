@@ -211,8 +211,7 @@ const FAMILIES: &str = "Liberation Sans, Arimo, Arial, Helvetica, sans-serif";
 static FACE: LazyLock<FontRef<'static>> =
     LazyLock::new(|| FontRef::new(FONT).expect("the font in fonts/ is valid"));
 
-/// Returns the width of a line of text; it and `size` are in pixels. Missing characters count as
-/// one em.
+/// Returns the width of a line of text in pixels. Characters that the font lacks count as one em.
 pub fn width(text: &str, size: f64) -> f64 {
     let glyphs = FACE.charmap();
     let metrics = FACE.glyph_metrics(Size::unscaled(), LocationRef::default());
@@ -225,7 +224,7 @@ pub fn width(text: &str, size: f64) -> f64 {
     size * ems.sum::<f64>()
 }
 
-/// Allowance for wider text in a viewer without any of [`FAMILIES`] that uses, say, DejaVu Sans.
+/// Allowance for viewers that have none of [`FAMILIES`] and use a wider font, such as DejaVu Sans.
 const MAX_STRETCH: f64 = 1.15;
 
 /// Returns true for control characters and for characters that XML does not allow.
@@ -233,8 +232,8 @@ fn is_control(c: char) -> bool {
     c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}')
 }
 
-/// Wraps text to lines of at most a given width, stretched by [`MAX_STRETCH`]. Breaks at spaces, or
-/// within a wider word. Control characters become spaces. Only blank text yields no lines.
+/// Wraps text to lines of at most `max` pixels after stretching by [`MAX_STRETCH`]. Breaks at
+/// spaces, or within a wider word. Control characters become spaces. Blank text yields no lines.
 pub fn lines(text: &str, size: f64, max: f64) -> Vec<String> {
     let max = max / MAX_STRETCH;
     let text = text.replace(|c: char| is_control(c) || c.is_whitespace(), " ");

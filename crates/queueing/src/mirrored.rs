@@ -37,7 +37,7 @@ pub fn write_wait(copies: u32) -> f64 {
 
 /// Returns the saturation rate of two disks that serve in order of arrival, where each read goes to
 /// one and each write to both, for a share of `writes` from 0 to 1 and mean service times for reads
-/// and writes (liu05, section 8.2.1): 1 / (reads / 2 * read + writes * write), in the inverse unit.
+/// and writes (liu05, section 8.2.1): 1 / (reads / 2 * read + writes * write).
 pub fn saturation_rate(writes: f64, read: f64, write: f64) -> f64 {
     1.0 / (0.5 * (1.0 - writes) * read + writes * write)
 }
