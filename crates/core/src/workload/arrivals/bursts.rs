@@ -45,7 +45,7 @@ impl Pause for Bursts {
             off: args.time("off")?,
             pause: args.mean_or_rate()?,
         };
-        // Empty bursts are skipped one at a time, so only few may occur between arrivals.
+        // Empty bursts are skipped one at a time, so there must be few between arrivals.
         if bursts.on * MAX_BURSTS < bursts.pause {
             let min = Span::from_ns(bursts.pause.as_ns() / MAX_BURSTS as i64);
             let found = bursts.on.to_string();

@@ -4,7 +4,7 @@ use super::{Args, Generator, GeneratorInfo, InputError, Pause};
 use crate::random::{Chance, exponential};
 use crate::units::Span;
 
-/// Exponential pauses of two kinds: long ones, which are a share of all, and short ones.
+/// Exponential pauses of two kinds, long and short, each with its own mean.
 ///
 /// With share `p` and ratio `r`, the mean is `m (p r + 1 - p)` where `m` is the mean of the short
 /// pauses, and the squared coefficient of variation `2 (p r² + 1 - p) / (p r + 1 - p)² - 1`. For

@@ -1,4 +1,4 @@
-//! Many small requests and a few large ones.
+//! Exponential sizes: many small requests and a few large ones.
 
 use rand_distr::{Distribution, Exp1};
 
@@ -20,7 +20,7 @@ pub struct Exponential {
 }
 
 /// Ratio of the largest size to the mean.
-const REACH: u64 = 16;
+const MAX_OVER_MEAN: u64 = 16;
 
 impl Size for Exponential {
     const INFO: GeneratorInfo = GeneratorInfo {
@@ -42,13 +42,13 @@ impl Size for Exponential {
 
     fn read(args: &mut Args<'_>) -> Result<Self, InputError> {
         let max = args.context.max_sectors();
-        let mean = args.size("mean", SectorCount((max.0 / REACH).max(1)))?;
+        let mean = args.size("mean", SectorCount((max.0 / MAX_OVER_MEAN).max(1)))?;
         let unit = args.maybe_size("unit", mean)?.unwrap_or(SectorCount(1));
         Ok(Self { mean, unit })
     }
 
     fn bounds(&self) -> Bounds {
-        let units = self.mean.0 * REACH / self.unit.0;
+        let units = self.mean.0 * MAX_OVER_MEAN / self.unit.0;
         Bounds {
             unit: self.unit,
             max: SectorCount(units * self.unit.0),
