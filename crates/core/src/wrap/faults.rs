@@ -531,11 +531,11 @@ mod tests {
         let at = Instant::from_ns;
         let mut clock = Clock::default();
         clock.pause(at(100), Span::from_ns(50));
-        for (outside, inside) in [(100, 100), (120, 100), (150, 100), (151, 101)] {
-            assert_eq!(clock.device_time(at(outside)), at(inside));
+        for (now, device_time) in [(100, 100), (120, 100), (150, 100), (151, 101)] {
+            assert_eq!(clock.device_time(at(now)), at(device_time));
         }
         assert_eq!(clock.simulated_time(at(101)), at(151));
-        // A pause that begins during another follows it.
+        // A pause that is due during another one follows it.
         clock.pause(at(130), Span::from_ns(20));
         assert_eq!(clock.device_time(at(169)), at(100));
         assert_eq!(clock.simulated_time(at(100)), at(170));

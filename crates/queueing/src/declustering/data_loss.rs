@@ -129,19 +129,19 @@ impl State {
 fn eliminate_last(states: &mut Vec<State>) {
     let Some(last) = states.pop() else { return };
     let number = states.len();
-    let onward: Vec<(usize, f64)> = last.rates.iter().copied().enumerate().collect();
-    let onward = || onward.iter().filter(|(_, rate)| *rate > 0.0);
-    let out = onward().map(|(_, rate)| rate).sum::<f64>() + last.loss;
+    let outgoing: Vec<(usize, f64)> = last.rates.iter().copied().enumerate().collect();
+    let outgoing = || outgoing.iter().filter(|(_, rate)| *rate > 0.0);
+    let total_rate = outgoing().map(|(_, rate)| rate).sum::<f64>() + last.loss;
     for (from, state) in states.iter_mut().enumerate() {
         let rate = state.rates.get(number).copied().unwrap_or(0.0);
         state.rates.truncate(number);
         if rate == 0.0 {
             continue;
         }
-        let visits = rate / out;
+        let visits = rate / total_rate;
         state.time += visits * last.time;
         state.loss += visits * last.loss;
-        for (to, rate) in onward().filter(|(to, _)| *to != from) {
+        for (to, rate) in outgoing().filter(|(to, _)| *to != from) {
             state.add(*to, visits * rate);
         }
     }
@@ -150,9 +150,9 @@ fn eliminate_last(states: &mut Vec<State>) {
 /// Returns the minimum over all rotations and reversals of `ring`.
 fn min_rotation(ring: &[usize]) -> Vec<usize> {
     let reversed: Vec<usize> = ring.iter().rev().copied().collect();
-    let turned = |by: usize, ring: &[usize]| [&ring[by..], &ring[..by]].concat();
-    let turns = (0..ring.len()).flat_map(|by| [turned(by, ring), turned(by, &reversed)]);
-    turns.min().unwrap_or_default()
+    let rotated = |by: usize, ring: &[usize]| [&ring[by..], &ring[..by]].concat();
+    let rotations = (0..ring.len()).flat_map(|by| [rotated(by, ring), rotated(by, &reversed)]);
+    rotations.min().unwrap_or_default()
 }
 
 #[cfg(test)]
