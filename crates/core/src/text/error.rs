@@ -152,7 +152,7 @@ pub fn line_of(text: &str, offset: usize) -> u64 {
     1 + before.iter().filter(|byte| **byte == b'\n').count() as u64
 }
 
-/// Returns the known name that differs in at most a third of its letters; swapped ones count once.
+/// Returns the known name that differs in at most a third of its letters; a swap counts once.
 pub fn nearest<'k>(written: &str, known: &[&'k str]) -> Option<&'k str> {
     let distance = |name: &&'k str| (strsim::osa_distance(written, name), *name);
     let (distance, name) = known.iter().map(distance).min()?;

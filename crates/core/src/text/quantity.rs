@@ -1,6 +1,7 @@
 //! Parses quantities: a plain decimal number with its unit, such as `"0.89 ms"`.
 //!
-//! Exponents and digit groups are accepted only in whole numbers; infinity and NaN never are.
+//! Exponents and digit groups are accepted only in whole numbers; infinity and NaN are never
+//! accepted.
 
 use crate::units::{Bytes, SectorCount, Span};
 
@@ -50,7 +51,7 @@ pub fn sectors(text: &str, sector: Bytes) -> Option<SectorCount> {
 }
 
 /// Parses a speed in `rpm`, or the time of a revolution, as a time in nanoseconds of any size,
-/// including zero. Fractions matter: over an hour of rotation they add up to degrees.
+/// including zero. Fractions of a nanosecond matter: over an hour they add up to degrees.
 pub fn period_ns(text: &str) -> Option<f64> {
     match split(text)? {
         (number, "rpm") => number.parse::<f64>().ok().map(|rpm| 60e9 / rpm),

@@ -1,4 +1,4 @@
-//! An injector of faults: errors, delays, recalibrations and outages, by seed or by schedule.
+//! An injector of random or scheduled faults: errors, delays, recalibrations and outages.
 //!
 //! # What it does
 //! Injects the faults of a [`FaultPlan`] into the wrapped device:

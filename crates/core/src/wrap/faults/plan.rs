@@ -54,7 +54,7 @@ pub enum AffectedOps {
 /// Errors that hit reads and writes at random.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RandomErrors {
-    /// Fraction of the reads and writes that fail at first, from 0 to 1.
+    /// Fraction of the reads and writes that have an error, from 0 to 1.
     pub share: f64,
     /// Attempts after the first, one revolution each.
     pub retries: u16,
