@@ -103,10 +103,10 @@ impl Spec {
 }
 
 section! {
-    /// The path to the host. A rate is the time per sector on the slower of drive and path.
+    /// The path to the host. Each rate is a time per sector.
     #[derive(Clone, Debug, PartialEq)]
     pub struct Bus at "bus." |spec| (Some(&spec.bus), &mut spec.bus) {
-        /// Time to send a sector to the host, on the slower of drive and path.
+        /// Time to send a sector to the host, limited by the slower of the drive and the path.
         read_sector: Span = Span::ZERO => TIME.fitted(1, 0.05).cited(A1);
         /// Time to receive a sector from the host.
         write_sector: Span = Span::ZERO => TIME.fitted(1, 0.05).cited(A1);
