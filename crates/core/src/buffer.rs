@@ -15,7 +15,7 @@ pub struct Buffer {
     capacity: SectorCount,
     /// True if the first segment is reserved for writes.
     has_write_segment: bool,
-    invalidates: Invalidation,
+    invalidation: Invalidation,
     /// Counts uses, to find the least recently used segment.
     clock: u64,
 }
@@ -67,14 +67,14 @@ impl Buffer {
             segments: vec![Segment::default(); spec.segments as usize],
             capacity: spec.segment,
             has_write_segment: spec.dedicated_write_segment && spec.segments > 1,
-            invalidates: spec.write_invalidates,
+            invalidation: spec.write_invalidates,
             clock: 0,
         }
     }
 
     /// Sets which blocks a write invalidates.
-    pub fn set_invalidates(&mut self, invalidates: Invalidation) {
-        self.invalidates = invalidates;
+    pub fn set_invalidation(&mut self, invalidation: Invalidation) {
+        self.invalidation = invalidation;
     }
 
     /// Returns the segment that holds block `at`, and one past the last block it holds.
@@ -185,7 +185,7 @@ impl Buffer {
     }
 
     /// Returns the first block of a segment, once filled up to `end` and backward to `first`.
-    pub fn would_begin(&self, id: SegmentId, end: Lbn, first: Lbn) -> Lbn {
+    pub fn first_once_filled(&self, id: SegmentId, end: Lbn, first: Lbn) -> Lbn {
         let mut segment = self.segments[id.0];
         segment.fill(end, self.capacity);
         segment.fill_before(first, self.capacity);
@@ -216,7 +216,7 @@ impl Buffer {
     pub fn invalidate(&mut self, write: &Request) {
         for s in &mut self.segments {
             let overlaps = s.first < write.end() && write.start < s.end;
-            match self.invalidates {
+            match self.invalidation {
                 Invalidation::All => s.end = s.first,
                 Invalidation::Segment if overlaps => s.end = s.first,
                 Invalidation::Overlap if overlaps => keep_longer_part(s, write),

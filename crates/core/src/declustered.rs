@@ -101,12 +101,12 @@ pub struct TwoCopies {
 
 /// The position of a copy.
 #[derive(Clone, Copy, Debug)]
-struct Copy {
+struct CopyPosition {
     member: usize,
     start: u64,
 }
 
-impl Copy {
+impl CopyPosition {
     fn access(self, op: Op, sectors: u64) -> Access {
         Access::new(self.member, op, self.start, sectors)
     }
@@ -114,10 +114,10 @@ impl Copy {
 
 impl TwoCopies {
     /// Returns the positions of both copies of a block, the primary one first, on `disks`.
-    fn copies_on(&self, disks: CopyDisks, block: u64) -> [Copy; 2] {
+    fn copies_on(&self, disks: CopyDisks, block: u64) -> [CopyPosition; 2] {
         let (number, offset) = (block / self.unit, block % self.unit);
         let row = number / self.layout.disks() as u64;
-        let copy = |member, row: u64| Copy {
+        let copy = |member, row: u64| CopyPosition {
             member,
             start: row * self.unit + offset,
         };
@@ -128,7 +128,7 @@ impl TwoCopies {
     }
 
     /// Returns the positions of both copies of a block, the primary one first.
-    fn copies(&self, block: u64) -> [Copy; 2] {
+    fn copies(&self, block: u64) -> [CopyPosition; 2] {
         self.copies_on(self.layout.copy_disks(block / self.unit), block)
     }
 
@@ -139,13 +139,13 @@ impl TwoCopies {
     }
 
     /// Returns the copies that exist, the primary one first.
-    fn existing(&self, copies: [Copy; 2]) -> [Option<Copy>; 2] {
-        let is_missing = |copy: &Copy| self.is_missing(copy.member, copy.start / self.unit);
+    fn existing(&self, copies: [CopyPosition; 2]) -> [Option<CopyPosition>; 2] {
+        let is_missing = |copy: &CopyPosition| self.is_missing(copy.member, copy.start / self.unit);
         copies.map(|copy| Some(copy).filter(|copy| !is_missing(copy)))
     }
 
     /// Returns the first copy of a block that exists.
-    fn any_copy(&self, block: u64) -> Option<Copy> {
+    fn any_copy(&self, block: u64) -> Option<CopyPosition> {
         let copies = self.existing(self.copies(block));
         copies.into_iter().flatten().next()
     }
@@ -170,7 +170,7 @@ impl TwoCopies {
             (first, other) = (other, first);
         }
         let sectors = blocks.end - blocks.start;
-        let access = |copy: Copy| copy.access(Op::Read, sectors);
+        let access = |copy: CopyPosition| copy.access(Op::Read, sectors);
         Some(Plan {
             other: other.map(access),
             ..Plan::new(blocks, Commands::One(access(first?)))
@@ -381,7 +381,7 @@ impl Placement for TwoCopies {
         let source = array.placement.any_copy(blocks.start);
         if let (Some(source), Some(member)) = (source, rebuilding) {
             let start = rebuilt * unit;
-            let target = Copy { member, start };
+            let target = CopyPosition { member, start };
             let plan = Plan {
                 follow: Commands::One(target.access(Op::Write, unit)),
                 ..Plan::new(blocks, Commands::One(source.access(Op::Read, unit)))

@@ -45,7 +45,7 @@ pub struct Drive {
     queue: CommandQueue<Core>,
     depth: usize,
     /// Commands accepted and not completed.
-    inside: usize,
+    outstanding: usize,
     /// The next completion, kept separately because few drives have begun more than one command.
     next: Option<Completion>,
     later: VecDeque<Completion>,
@@ -82,7 +82,7 @@ impl Drive {
             core,
             sector_size: Bytes(u64::from(spec.geometry.sector_bytes)),
             depth: spec.queue.depth as usize,
-            inside: 0,
+            outstanding: 0,
             next: None,
             later: VecDeque::new(),
             last: Instant::START,
@@ -200,7 +200,7 @@ impl Device for Drive {
 
     #[inline]
     fn has_room(&self) -> bool {
-        self.inside < self.depth
+        self.outstanding < self.depth
     }
 
     #[inline(always)]
@@ -210,7 +210,7 @@ impl Device for Drive {
             return Err(SubmitError::Full);
         }
         self.set_now(now);
-        self.inside += 1;
+        self.outstanding += 1;
         // Commands that begin before this one arrives are chosen without it.
         if self.deferred.is_some() {
             self.begin_deferred(now);
@@ -252,7 +252,7 @@ impl Device for Drive {
         self.set_now(now);
         self.begin(now);
         self.next.as_ref().filter(|next| next.at <= now)?;
-        self.inside -= 1;
+        self.outstanding -= 1;
         let done = self.next.take();
         if !self.later.is_empty() {
             self.next = self.later.pop_front();
@@ -323,7 +323,7 @@ impl Estimate for Drive {
 impl Drive {
     /// Returns true if no request is outstanding.
     pub fn is_idle(&self) -> bool {
-        self.inside == 0
+        self.outstanding == 0
     }
 
     /// Moves the arm to the track of a block (SCSI: SEEK). Returns when the command completes.
@@ -401,7 +401,7 @@ impl Core {
         if segments != (new.segments, new.segment, new.dedicated_write_segment) {
             self.empty(now, &spec.buffer);
         }
-        self.buffer.set_invalidates(new.write_invalidates);
+        self.buffer.set_invalidation(new.write_invalidates);
         self.path = HostPath::new(spec);
         self.costs = Costs::new(spec);
         self.overheads = overheads(spec, self.mechanism.layout.physical());

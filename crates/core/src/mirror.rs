@@ -230,7 +230,7 @@ impl Mirror {
     /// Returns true if a member would take `command` immediately.
     fn is_free(&self, member: usize, command: &Request) -> bool {
         let own = &self.members[member];
-        let is_idle = || own.inside == 0 && !self.placement.sides[member].writes.is_in_batch();
+        let is_idle = || own.in_service == 0 && !self.placement.sides[member].writes.is_in_batch();
         own.is_free(command) && (self.placement.destaging.is_none() || is_idle())
     }
 
@@ -390,7 +390,7 @@ impl Mirror {
             is_degraded: missing.is_some(),
         };
         let own = &mut self.members[member];
-        if own.inside > 0 || !own.device.has_room() {
+        if own.in_service > 0 || !own.device.has_room() {
             return None;
         }
         let writes = &mut self.placement.sides[member].writes;
@@ -577,7 +577,7 @@ impl Placement for Pair {
     #[inline(always)]
     fn complete(array: &mut Mirror, member: usize, done: &Completion) {
         let own = &mut array.members[member];
-        if own.inside == 0 && array.placement.sides[member].writes.end_batch() {
+        if own.in_service == 0 && array.placement.sides[member].writes.end_batch() {
             own.meter.end_batch(done.at);
         }
         array.settle(member, done);
@@ -609,7 +609,7 @@ impl Placement for Pair {
             _ => return None,
         };
         let part = &array.parts[id];
-        let is_single = part.waiting == 0 && part.inside() == 1;
+        let is_single = part.waiting == 0 && part.in_service() == 1;
         (is_single && part.failed.is_none()).then_some(id)
     }
 

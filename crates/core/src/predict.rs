@@ -307,7 +307,7 @@ const KNOWN: f64 = 0.1;
 const LOST_AFTER: u32 = 8;
 
 /// Deviation of a spindle from its nominal period, as a fraction (standard deviation).
-const PERIOD_OFF: f64 = 5e-4;
+const PERIOD_DEVIATION: f64 = 5e-4;
 
 /// Random walk of the phase: variance in revolutions squared per second.
 const WANDER: f64 = 1e-6;
@@ -332,11 +332,11 @@ pub struct Clock {
     nominal_ns: f64,
     period_ns: f64,
     /// Variance of the lateness, ns squared.
-    late: f64,
+    late_variance: f64,
     /// Covariance of lateness and rate, ns.
     covariance: f64,
     /// Variance of the rate.
-    rate: f64,
+    rate_variance: f64,
     updated: Instant,
     /// Observations in a row that were beyond the gate.
     beyond: u32,
@@ -360,9 +360,9 @@ impl Clock {
             continuity,
             nominal_ns: period_ns,
             period_ns,
-            late: 0.0,
+            late_variance: 0.0,
             covariance: 0.0,
-            rate: 0.0,
+            rate_variance: 0.0,
             updated: Instant::START,
             beyond: 0,
         };
@@ -374,7 +374,7 @@ impl Clock {
     pub fn with_known_angle(self) -> Self {
         let noise = SCATTER * self.nominal_ns;
         Self {
-            late: noise * noise,
+            late_variance: noise * noise,
             covariance: 0.0,
             ..self
         }
@@ -399,8 +399,8 @@ impl Clock {
     fn grown(&self, at: Instant) -> (f64, f64) {
         let dt = at.since_or_zero(self.updated).as_ns() as f64;
         let wander = WANDER * dt / 1e9 * self.nominal_ns * self.nominal_ns;
-        let late = self.late + dt * (2.0 * self.covariance + dt * self.rate) + wander;
-        (late, self.covariance + dt * self.rate)
+        let late = self.late_variance + dt * (2.0 * self.covariance + dt * self.rate_variance) + wander;
+        (late, self.covariance + dt * self.rate_variance)
     }
 
     /// Observes a completion `off` (under half a revolution) later than the model's platter allows.
@@ -409,16 +409,16 @@ impl Clock {
             return AngleUpdate::Found(off);
         }
         let is_known = self.is_locked(at);
-        (self.late, self.covariance) = self.grown(at);
-        self.rate += DRIFT * at.since_or_zero(self.updated).as_s();
+        (self.late_variance, self.covariance) = self.grown(at);
+        self.rate_variance += DRIFT * at.since_or_zero(self.updated).as_s();
         self.updated = at;
         let noise = SCATTER * self.nominal_ns;
-        let variance = self.late + noise * noise;
+        let variance = self.late_variance + noise * noise;
         let off_ns = off.as_ns() as f64;
         if !is_known {
             // The lateness is known only modulo a revolution, so it reveals nothing about the rate.
             self.beyond = 0;
-            self.late = noise * noise;
+            self.late_variance = noise * noise;
             self.covariance = 0.0;
             return AngleUpdate::Found(off);
         }
@@ -430,10 +430,10 @@ impl Clock {
             return AngleUpdate::Surprise;
         }
         self.beyond = 0;
-        let gain = [self.late / variance, self.covariance / variance];
-        self.rate -= gain[1] * self.covariance;
+        let gain = [self.late_variance / variance, self.covariance / variance];
+        self.rate_variance -= gain[1] * self.covariance;
         self.covariance -= gain[0] * self.covariance;
-        self.late -= gain[0] * self.late;
+        self.late_variance -= gain[0] * self.late_variance;
         self.period_ns *= 1.0 + gain[1] * off_ns;
         AngleUpdate::Late(Span::from_ns((gain[0] * off_ns).round() as i64))
     }
@@ -441,9 +441,9 @@ impl Clock {
     /// Marks the angle as unknown.
     pub fn lose(&mut self) {
         self.beyond = 0;
-        self.late = self.nominal_ns * self.nominal_ns / 12.0;
+        self.late_variance = self.nominal_ns * self.nominal_ns / 12.0;
         self.covariance = 0.0;
-        self.rate = PERIOD_OFF * PERIOD_OFF;
+        self.rate_variance = PERIOD_DEVIATION * PERIOD_OFF;
     }
 }
 

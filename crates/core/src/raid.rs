@@ -229,7 +229,7 @@ impl Raid {
             Op::Read => {
                 let is_intact = health.failed.is_none();
                 let is_bad = matches!(done.status, Status::MediumError { .. });
-                let may_retry = is_intact && layout.has_parity() && part.without.is_none();
+                let may_retry = is_intact && layout.has_parity() && part.avoided_member.is_none();
                 let is_read = parent.request.op.is_read();
                 (is_bad && may_retry && is_read && part.lose(member)).then_some(Status::Good)
             }
@@ -356,7 +356,7 @@ impl Placement for Stripes {
         let Some(parent) = part.parent.map(|id| &array.parents[id]) else {
             return;
         };
-        let health = match part.without {
+        let health = match part.avoided_member {
             Some(member) if health.failed.is_none() => Health::without(member),
             _ => *health,
         };

@@ -35,16 +35,16 @@ impl<'t> Call<'t> {
 
     /// Like [`Self::read`], but the first parameters may be bare values for `keys`, in order.
     pub fn read_in_order(text: &'t str, field: &str, keys: &[&'t str]) -> Result<Self, InputError> {
-        let written = text.trim();
-        let Some((before_parenthesis, rest)) = written.split_once('(') else {
-            if written.contains('=') {
-                return Err(InputError::new(field, written, CALL_SYNTAX));
+        let trimmed = text.trim();
+        let Some((before_parenthesis, rest)) = trimmed.split_once('(') else {
+            if trimmed.contains('=') {
+                return Err(InputError::new(field, trimmed, CALL_SYNTAX));
             }
-            let (name, parameters) = (written, Vec::new());
+            let (name, parameters) = (trimmed, Vec::new());
             return Ok(Self { name, parameters });
         };
         let Some(arguments) = rest.strip_suffix(')').filter(|inner| is_balanced(inner)) else {
-            return Err(InputError::new(field, written, expected_call(written)));
+            return Err(InputError::new(field, trimmed, expected_call(written)));
         };
         let name = before_parenthesis.trim();
         let (mut parameters, mut keys, mut before) = (Vec::new(), keys.iter(), "");

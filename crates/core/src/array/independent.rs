@@ -4,15 +4,16 @@ use crate::device::{Completion, ComponentReport, Device, SubmitError, check};
 use crate::request::Request;
 use crate::units::{Bytes, Instant, SectorCount};
 
-/// Devices of equal size. Requests name their device ([`Request::unit`]), and the first creates it.
+/// Devices of equal size. Each request names its device ([`Request::unit`]), which is created on
+/// first use.
 ///
-/// Each disk serves its requests independently, with its own queue. Every event examines
+/// Each disk serves its requests independently, with its own queue. Finding the next event examines
 /// all disks, so this is meant for tens of disks rather than thousands.
 pub struct IndependentDisks<D, F> {
     make: F,
     max: u16,
     disks: Vec<D>,
-    /// The instant of the next event in each disk, cached because querying a drive costs more.
+    /// The instant of the next event of each disk, cached because it is expensive to ask a drive.
     events: Vec<Option<Instant>>,
 }
 
@@ -42,7 +43,7 @@ impl<D: Device, F: FnMut() -> D + Send> IndependentDisks<D, F> {
         events.min()
     }
 
-    /// Creates the devices up to and including `disk`, in their state at `now`.
+    /// Creates the devices up to and including `disk`, and advances them to `now`.
     #[cold]
     fn grow(&mut self, disk: usize, now: Instant) {
         while self.disks.len() <= disk {

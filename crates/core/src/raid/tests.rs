@@ -8,7 +8,7 @@ use crate::random::{Generator, below};
 
 impl Model for Stripes {
     const IS_SERIAL: bool = true;
-    const ENDS_LATE: bool = true;
+    const FAILED_COMPLETE: bool = true;
     const WRITES: u64 = 2;
 
     fn max_sectors(dice: &mut Generator, blocks: u64) -> u64 {
