@@ -443,7 +443,7 @@ impl Clock {
         self.beyond = 0;
         self.late_variance = self.nominal_ns * self.nominal_ns / 12.0;
         self.covariance = 0.0;
-        self.rate_variance = PERIOD_DEVIATION * PERIOD_OFF;
+        self.rate_variance = PERIOD_DEVIATION * PERIOD_DEVIATION;
     }
 }
 

@@ -44,7 +44,7 @@ impl<'t> Call<'t> {
             return Ok(Self { name, parameters });
         };
         let Some(arguments) = rest.strip_suffix(')').filter(|inner| is_balanced(inner)) else {
-            return Err(InputError::new(field, trimmed, expected_call(written)));
+            return Err(InputError::new(field, trimmed, expected_call(trimmed)));
         };
         let name = before_parenthesis.trim();
         let (mut parameters, mut keys, mut before) = (Vec::new(), keys.iter(), "");

@@ -1,4 +1,4 @@
-//! Layouts, the count of lost units, and arrays on real bytes.
+//! Tests of layouts, of the count of lost units, and of the data in arrays.
 
 use super::layout::count_lost;
 use super::*;
@@ -73,7 +73,8 @@ fn copies_are_spread_evenly() {
     }
 }
 
-/// Clusters of two, rotated clusters of one and a chain of two are mirrored pairs.
+/// Interleaved clusters of two disks, rotated clusters of one disk and a chain of two disks are
+/// mirrored pairs.
 #[test]
 fn the_smallest_clusters_are_mirrored_pairs() {
     for disks in [2, 6, 12] {
@@ -132,7 +133,7 @@ fn errors_are_one_line() {
     }
 }
 
-/// A unit is lost if neither of its disks is up and no spare for one of them has it.
+/// A unit is lost if both its disks have failed and the spare does not have it.
 fn is_lost(layout: &Layout, rows: u64, failed: DiskSet, spare: (usize, u64), unit: u64) -> bool {
     let (disks, row) = (layout.copy_disks(unit), unit / layout.disks() as u64);
     let copies = [(disks.primary, row), (disks.secondary, rows + row)];
@@ -141,7 +142,7 @@ fn is_lost(layout: &Layout, rows: u64, failed: DiskSet, spare: (usize, u64), uni
     !copies.into_iter().any(has)
 }
 
-/// Scans every unit of small arrays in all layouts, rebuilt up to each unit.
+/// Scans every unit of small arrays in all layouts, with each possible progress of the rebuild.
 #[test]
 fn count_lost_agrees_with_a_scan_of_all_units() {
     let mut lost = 0;
@@ -180,8 +181,8 @@ fn count_lost_agrees_with_a_scan_of_all_units() {
     assert!(lost > 1_000, "{lost}");
 }
 
-/// Two disks of a cluster of four have a third of their units in common: 3 * 10^12 rows have 2 *
-/// 10^12 such units, and the row after them has one more.
+/// Two disks of a cluster of four have a third of their units in common. So 3 * 10^12 rows have 2 *
+/// 10^12 such units, and the following row has one more.
 #[test]
 fn counting_takes_no_longer_on_large_disks() {
     let layout = Layout::new(LayoutKind::Interleaved { cluster: 4 }, 8).expect("a layout");
