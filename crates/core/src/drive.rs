@@ -1,6 +1,7 @@
 //! A drive model: commands in, completions out, without I/O or a clock.
 //!
-//! [`Drive`] is a command queue around a [`Core`], which computes the future of one command.
+//! A [`Drive`] is a command queue in front of a [`Core`], which computes how a single command is
+//! served.
 
 mod arm;
 mod bus;
@@ -44,12 +45,13 @@ pub struct Drive {
     sector_size: Bytes,
     queue: CommandQueue<Core>,
     depth: usize,
-    /// Commands accepted and not completed.
+    /// Number of commands that were accepted and have not completed.
     outstanding: usize,
-    /// The next completion, kept separately because few drives have begun more than one command.
+    /// The next completion, kept separately because a drive rarely has more than one command in
+    /// service.
     next: Option<Completion>,
     later: VecDeque<Completion>,
-    /// Completion instant of the command begun last.
+    /// Completion instant of the command that began last.
     last: Instant,
     open: Instant,
     now: Instant,
@@ -58,7 +60,8 @@ pub struct Drive {
 }
 
 impl Drive {
-    /// Creates the drive of `spec`, with its platter at angle `origin` at [`Instant::START`].
+    /// Creates a drive that `spec` describes, with its platter at angle `origin` at
+    /// [`Instant::START`].
     ///
     /// # Errors
     /// If the geometry is inconsistent.
@@ -67,7 +70,7 @@ impl Drive {
         Ok(Self::with_layout(spec, layout, origin))
     }
 
-    /// Like [`Self::new`], but over an existing layout, which several drives can share.
+    /// Like [`Self::new`], but with an existing layout, which several drives can share.
     pub fn with_layout(spec: &Spec, layout: Arc<Layout>, origin: Angle) -> Self {
         Self::with_mechanism(spec, Mechanism::new(spec, layout, origin))
     }
@@ -127,7 +130,8 @@ impl Drive {
         }
     }
 
-    /// Returns when the next command may begin; an ordered one waits for the previous completion.
+    /// Returns when the next command may begin. An ordered command waits for the previous
+    /// completion.
     #[inline]
     fn begins(&self) -> Instant {
         if self.queue.is_special() && self.queue.next_is_ordered() {
@@ -157,7 +161,7 @@ impl Drive {
         self.begin_one(request, arrived)
     }
 
-    /// Starts a command; returns what the buffer does for it, and when it completes.
+    /// Starts a command. Returns its buffer outcome, and when it completes.
     #[inline(always)]
     fn begin_one(&mut self, request: Request, arrived: Instant) -> (Outcome, Instant) {
         if self.gaps.is_some() {
@@ -182,7 +186,7 @@ impl Drive {
     }
 }
 
-/// Separate, so that the message does not slow down the hot path.
+/// A separate function, so that the message does not slow down the hot path.
 #[cold]
 #[inline(never)]
 fn breakdown_mismatch(completion: &Completion) -> ! {
@@ -319,7 +323,8 @@ impl Estimate for Drive {
     }
 }
 
-// Operations of a unit above the drive: moving the arm, changing the buffer rules or the layout.
+// Operations for a logical unit that contains the drive: moving the arm, and changing the buffer
+// rules or the layout.
 impl Drive {
     /// Returns true if no request is outstanding.
     pub fn is_idle(&self) -> bool {
@@ -328,9 +333,9 @@ impl Drive {
 
     /// Moves the arm to the track of a block (SCSI: SEEK). Returns when the command completes.
     ///
-    /// No published parameter set covers it. It is modelled as a buffer miss that ends when the
-    /// head has settled: the command overhead of a read, everything the arm must do first, the arm
-    /// movement, and the completion of a read.
+    /// No published parameters describe this command. It is modelled as a read miss that ends when
+    /// the head has settled: the command overhead of a read, everything that the arm must do first,
+    /// the arm movement, and the completion of a read.
     ///
     /// # Panics
     /// If a request is outstanding, the block does not exist, or time runs backwards.
@@ -349,7 +354,8 @@ impl Drive {
     }
 
     /// Applies the buffer rules of `spec` to all commands that begin from now on. Dirty data reach
-    /// the media as scheduled, those of a `deferred` cache first. New segments are empty.
+    /// the media as already scheduled; a `deferred` cache is written out first. If the segments
+    /// change, they are empty.
     pub fn set_buffer(&mut self, now: Instant, spec: &Spec) {
         self.set_now(now);
         self.begin(now);
