@@ -2,8 +2,8 @@
 //! policy.
 //!
 //! Above a drive that takes one command at a time, this is the device driver of the classic
-//! studies. The policy chooses at the instant when the device accepts the next command, and knows
-//! its state at that instant. [`Host::merging`] submits sequential requests as one command.
+//! studies. The policy chooses only when the device accepts the next command, so it knows the state
+//! of the device at that instant. [`Host::merging`] submits sequential requests as one command.
 
 use std::collections::{BTreeMap, VecDeque};
 

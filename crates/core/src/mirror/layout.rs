@@ -9,7 +9,7 @@ use crate::units::SectorCount;
 /// The order of blocks on each member.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Layout {
-    /// The units of the second member, if their order is reversed there.
+    /// The units of the second member, if it holds them in reverse order.
     pub(super) transposed: Option<Units>,
 }
 
@@ -21,8 +21,8 @@ pub(super) struct Units {
 }
 
 impl Layout {
-    /// Returns the layout of members of `sectors` blocks; with `unit`, the second holds units of
-    /// `unit` blocks in the opposite order.
+    /// Returns the layout of members of `sectors` blocks. With `unit`, the second member holds
+    /// units of `unit` blocks in the opposite order.
     pub(super) fn new(unit: Option<SectorCount>, sectors: SectorCount) -> Self {
         let transposed = unit.map(|SectorCount(size)| Units {
             size,
@@ -31,7 +31,8 @@ impl Layout {
         Self { transposed }
     }
 
-    /// Returns the position of a block on a member, or the block at a position (its own inverse).
+    /// Returns the position of a block on a member, or the block at a position: the function is its
+    /// own inverse.
     pub(super) fn position(&self, member: usize, block: u64) -> u64 {
         match self.transposed.filter(|_| member == 1) {
             Some(Units { size, count }) if block / size < count => {
@@ -41,7 +42,7 @@ impl Layout {
         }
     }
 
-    /// Returns the commands for the copy of a request at a member.
+    /// Returns the commands for the copy of a request on a member.
     #[inline(always)]
     pub(super) fn commands(&self, member: usize, op: Op, blocks: Range<u64>) -> Commands {
         let access = |blocks: Range<u64>| {
