@@ -1,38 +1,39 @@
 //! A non-volatile write cache in front of a device.
 //!
 //! # What it does
-//! A write completes once its data are in the cache, and is then destaged to the backing device.
-//! That device orders destages by the policy of its queue, which may prefer reads; a mirrored pair
-//! with a [`DestageConfig`] writes them in batches. A read of blocks that are all in the cache
-//! completes immediately; any other goes to the device, and the cache adds the blocks that it has.
-//! A block leaves the cache when the device has written it.
+//! A write completes once its data are in the cache, which then destages them to the backing
+//! device. The device orders destages by the policy of its queue, which may prefer reads; a
+//! mirrored pair with a [`DestageConfig`] writes them in batches. A read of blocks that are all in
+//! the cache completes immediately. Any other read goes to the device, and the cache supplies the
+//! blocks that it has. A block leaves the cache when the device has written it.
 //!
-//! A write to blocks whose destage still waits replaces that destage: they are written once. If
-//! their destage has begun, they are destaged again after it ends, so that the newest data are
-//! written last. Adjacent destages are merged up to the size [`NvCacheConfig::merge`].
+//! A write to blocks whose destage is still waiting replaces that destage, so the blocks are
+//! written once. If their destage has begun, they are destaged again after it ends, so that the
+//! newest data are written last. Adjacent destages are merged up to a size of
+//! [`NvCacheConfig::merge`].
 //!
-//! When the cache is full, writes wait for room in order of arrival; the wait is part of
-//! their queue time. A write larger than the cache bypasses it, and completes when the device has
+//! When the cache is full, writes wait for room in order of arrival; the wait is part of their
+//! queue time. A write larger than the cache bypasses the cache, and completes when the device has
 //! written it.
 //!
-//! Data in the cache are safe, so a flush completes immediately, and so does a write with force
-//! unit access. Once the battery has failed ([`NvCacheConfig::battery_fails`]), a write completes
-//! when the device has written it, a flush when all earlier data in the cache have been written,
+//! Data in the cache are safe, so flushes and writes with force unit access complete immediately.
+//! Once the battery has failed ([`NvCacheConfig::battery_fails`]), a write completes when the
+//! device has written it, a flush completes when all earlier data in the cache have been written,
 //! and writes do not wait for full batches.
 //!
-//! An ordered request waits here until all others have completed, and those that arrive meanwhile
-//! wait for it.
+//! An ordered request waits in the cache until all others have completed, and requests that arrive
+//! meanwhile wait for it.
 //!
 //! # Cost
 //! Logarithmic in the number of extents in the cache for each request.
 //!
 //! # When it is bad
-//! If a destage fails, its data are lost: the device has already retried where it can, and the
-//! cache only counts the failure. A block that is overwritten again and again, each time before its
-//! destage begins, stays in the cache.
+//! If a destage fails, its data are lost: the device has already retried if it can, and the cache
+//! only counts the failure. A block that is repeatedly overwritten before its destage begins stays
+//! in the cache.
 //!
 //! # Origin
-//! liu05 chapter 8; overwriting, the limit on size, merging and the battery go beyond it.
+//! liu05 chapter 8. Overwriting, the limited size, merging and the battery are additions.
 //!
 //! [`DestageConfig`]: crate::mirror::DestageConfig
 
@@ -55,25 +56,26 @@ use crate::units::{Instant, Lbn, SectorCount};
 /// The parameters of a cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NvCacheConfig {
-    /// The maximum number of blocks that it holds, at least one.
+    /// The maximum number of blocks in the cache, at least one.
     pub size: SectorCount,
-    /// The maximum size of a destage that is merged from adjacent ones; `None` merges none.
+    /// The maximum size of a destage that is merged from adjacent ones; with `None`, destages are
+    /// not merged.
     pub merge: Option<SectorCount>,
-    /// The time at which the battery fails, if it does.
+    /// The time at which the battery fails; `None` if it never does.
     pub battery_fails: Option<Instant>,
 }
 
-/// The device whose writes a cache holds.
+/// The device behind a cache.
 pub enum CacheBacking {
     /// Any device other than a mirrored pair.
     Device(BoxedDevice),
-    /// A mirrored pair, which the cache can ask not to wait for full batches.
+    /// A mirrored pair, which does not wait for full batches if the cache asks it not to.
     Pair(Box<Mirror>),
 }
 
 /// A request to the backing device.
 enum Child {
-    /// A read that the cache could not serve, or a flush that is passed on.
+    /// A read that the cache could not serve, or a flush that is passed to the device.
     Passed(Pending),
     /// A destage of the blocks that begin with this one.
     Destage(u64),
@@ -94,7 +96,7 @@ pub struct NvCache {
     /// Flushes that wait until the cache is empty.
     flushes: Vec<Pending>,
     gate: Gate,
-    /// The number of requests that have begun and not completed.
+    /// The number of requests that have begun and have not completed.
     outstanding: usize,
     is_hurrying: bool,
     due: VecDeque<Completion>,
@@ -125,7 +127,7 @@ impl NvCache {
         }
     }
 
-    /// Returns true if the backing device does not have the newest data of a block yet.
+    /// Returns true if the backing device does not yet have the newest data of a block.
     pub fn holds(&self, block: Lbn) -> bool {
         self.dirty.covers(&(block.0..block.0 + 1))
     }
@@ -167,7 +169,7 @@ impl NvCache {
         let mut request = pending.request;
         request.id = id;
         if request.ordering == Ordering::Ordered {
-            // No other request is outstanding, so the device need not order it.
+            // No other request is outstanding, so the device does not have to order this one.
             request.ordering = Ordering::default();
         }
         self.submit(now, request);
@@ -244,11 +246,11 @@ impl NvCache {
         self.config.merge.is_some_and(|max| both <= max.0)
     }
 
-    /// Takes a destage back from the device, if it has not begun.
+    /// Takes a destage back from the device if it has not begun. Returns true if it succeeds.
     fn take_back(&mut self, now: Instant, child: u64) -> bool {
         let queued = self.queued.iter().position(|request| request.id == child);
         let Some(index) = queued else {
-            // If it is aborted, its completion still arrives, and is ignored.
+            // The completion of an aborted destage still arrives, and is ignored.
             return self.backing.device_mut().abort(now, child);
         };
         self.queued.remove(index);
@@ -364,7 +366,7 @@ impl NvCache {
         });
     }
 
-    /// Completes a request after its child, or after a destage of its blocks.
+    /// Completes a request after its child or a destage of its blocks has completed.
     fn complete_parent(&mut self, parent: Pending, done: &Completion, status: Status) {
         let Pending { request, arrived } = parent;
         if done.arrived < arrived {
@@ -388,13 +390,13 @@ impl NvCache {
         self.due.push_back(completion);
     }
 
-    /// Records the number of blocks in the cache from now on.
+    /// Records the number of blocks in the cache.
     fn count(&mut self, now: Instant) {
         self.at = now;
         self.blocks.set(now, self.dirty.blocks());
     }
 
-    /// Returns when the battery fails, if that changes anything.
+    /// Returns when the battery fails, if its failure has an effect.
     fn battery_event(&self) -> Option<Instant> {
         let changes = !self.is_hurrying && !self.dirty.is_empty();
         self.config.battery_fails.filter(|_| changes)
@@ -496,7 +498,7 @@ impl Device for NvCache {
         true
     }
 
-    /// Reports on the cache, and on the parts of the backing device.
+    /// Reports on the cache, and on the components of the backing device.
     fn components(&self, now: Instant) -> Vec<ComponentReport> {
         let own = ComponentReport::new(Work::Cache(CacheWork {
             dirty_mean_count: self.blocks.average_count(self.at.max(now)).unwrap_or(0.0),
@@ -508,7 +510,8 @@ impl Device for NvCache {
     }
 }
 
-/// Returns the status of a request in a destage that began at `start` and ended with `status`.
+/// Returns the status of a request in a destage whose first block is `start` and which ended with
+/// `status`.
 fn status_in_destage(status: Status, start: u64, request: &Request) -> Status {
     let Status::MediumError { offset } = status else {
         return status;
@@ -527,7 +530,7 @@ fn overlap_len(one: &Range<u64>, other: &Range<u64>) -> u64 {
     end.saturating_sub(one.start.max(other.start))
 }
 
-/// Blocks in flight to the device, and blocks postponed until a destage that overlaps them has
+/// Blocks in flight to the device, and blocks that are postponed until an overlapping destage has
 /// ended. The extents of each map are disjoint.
 #[derive(Default)]
 struct Dirty {
@@ -545,7 +548,7 @@ struct Destage {
     parents: Vec<Pending>,
 }
 
-/// Blocks whose destage has to wait for another.
+/// Blocks whose destage has to wait for another one.
 #[derive(Default)]
 struct PostponedDestage {
     end: u64,
@@ -563,7 +566,7 @@ impl Dirty {
         self.blocks == 0
     }
 
-    /// Returns true if it holds all of `blocks`.
+    /// Returns true if all of `blocks` are in the cache.
     fn covers(&self, blocks: &Range<u64>) -> bool {
         let mut at = blocks.start;
         while at < blocks.end {
@@ -594,7 +597,7 @@ impl Dirty {
             .collect()
     }
 
-    /// Adds blocks in flight; none of them may be in flight already.
+    /// Adds blocks in flight. None of them may be in flight already.
     fn send(&mut self, blocks: &Range<u64>, child: u64, parents: Vec<Pending>) {
         self.blocks += blocks.end - blocks.start;
         let end = blocks.end;
@@ -620,7 +623,8 @@ impl Dirty {
         self.remove_sent(start)
     }
 
-    /// Attaches a request to its blocks that are not written yet; returns it if there are none.
+    /// Attaches a request to those of its blocks that are not written yet. Returns the request if
+    /// there are none.
     fn attach(&mut self, parent: Pending) -> Result<(), Pending> {
         let start = parent.request.start.0;
         let end = parent.request.end().0;
@@ -637,8 +641,8 @@ impl Dirty {
         Err(parent)
     }
 
-    /// Adds postponed blocks, merged with those that they overlap or touch. Returns how many of
-    /// them were already postponed.
+    /// Adds postponed blocks, and merges them with the postponed extents that they overlap or
+    /// touch. Returns how many of them were already postponed.
     fn postpone(&mut self, blocks: Range<u64>, mut parents: Vec<Pending>) -> u64 {
         let Range { mut start, mut end } = blocks;
         let mut repeated = 0;
@@ -662,7 +666,8 @@ impl Dirty {
         repeated
     }
 
-    /// Removes a postponed extent that overlaps or touches `blocks` and overlaps none in flight.
+    /// Removes and returns a postponed extent that overlaps or touches `blocks` and overlaps no
+    /// extent in flight.
     fn take_ready(&mut self, blocks: &Range<u64>) -> Option<(Range<u64>, Vec<Pending>)> {
         let before = self.later.range(..blocks.start).next_back();
         let others = self.later.range(blocks.start..=blocks.end);

@@ -1,4 +1,4 @@
-//! RAID 5 on real bytes.
+//! Tests of the data in RAID 5 arrays.
 
 use std::collections::BTreeSet;
 
@@ -28,7 +28,7 @@ impl Model for Stripes {
         health.missing(start / layout.unit()) != Some(member)
     }
 
-    /// The parity is computed from all data if they are known, or from the old parity.
+    /// Computes the parity from all data if they are known, and otherwise from the old parity.
     fn write_value(array: &Raid, part: &PartRecord, member: usize, start: u64) -> u64 {
         let layout = &array.placement.layout;
         let others = (0..layout.members()).filter(|other| *other != member);
@@ -56,7 +56,7 @@ impl Model for Stripes {
         parity
     }
 
-    /// Only a read of a missing block reads the rest of a row, with the parity.
+    /// Only a read of a missing block reads the rest of its row, including the parity.
     fn read_values(array: &Raid, part: &PartRecord, member: usize, start: u64) -> Vec<(Lbn, u64)> {
         let Self { layout, health, .. } = &array.placement;
         let others = (0..layout.members())
@@ -71,7 +71,7 @@ impl Model for Stripes {
             .collect()
     }
 
-    /// The missing blocks with another missing block in their row.
+    /// Returns the missing blocks that have another missing block in their row.
     fn lost_blocks(
         array: &Raid,
         sectors: u64,
