@@ -49,7 +49,7 @@ pub fn replication_seeds(seed: u64) -> impl Iterator<Item = u64> {
     std::iter::once(seed).chain(others)
 }
 
-/// Returns a uniform number in `[0, bound)`. The error of its probability is less than `bound /
+/// Returns a uniform number in `[0, bound)`. The probability of each is off by less than `bound /
 /// 2^64`.
 #[inline]
 pub fn below(generator: &mut Generator, bound: u64) -> u64 {

@@ -86,7 +86,7 @@ fn flags_with_invalid_values() {
     );
     assert_eq!(
         random(&["--reads", "101 %"]),
-        "--reads: found \"101 %\", expected a percentage from 0 % to 100 %, with its sign, such as \
+        "--reads: found \"101 %\", expected a percentage from 0 % to 100 %, with the % sign, such as \
          \"67 %\""
     );
 }
