@@ -123,8 +123,7 @@ pub trait Placement: Send + Sized {
         array.feed_member(member, now);
     }
 
-    /// Submits the commands that wait for any member, if progress on one member can unblock
-    /// another.
+    /// Submits commands that wait for any member, if progress on one can unblock another.
     fn feed_all(_array: &mut Array<Self>, _now: Instant) {}
 
     /// Records that a member has completed a command.
@@ -225,7 +224,6 @@ impl<P: Placement> Array<P> {
         }
     }
 
-    /// Starts a request, unless it has to wait for another one.
     #[inline(always)]
     fn begin(&mut self, now: Instant, pending: Pending) {
         let Pending { request, arrived } = pending;
@@ -246,8 +244,7 @@ impl<P: Placement> Array<P> {
     }
 
     /// Returns true if a request has to wait before it begins. A write waits for an overlapping
-    /// step of the rebuild, and any transfer waits for an overlapping write with only one copy so
-    /// far.
+    /// step of the rebuild, and any transfer for an overlapping write that so far has one copy.
     fn must_wait(&self, request: &Request) -> bool {
         let blocks = blocks_of(request);
         let step = self.step.as_ref();
@@ -336,7 +333,6 @@ impl<P: Placement> Array<P> {
         self.add_part(part, now);
     }
 
-    /// Adds a part, and starts it if its rows are free.
     #[inline(always)]
     pub(crate) fn add_part(&mut self, part: Part, now: Instant) {
         let rows = part.rows.clone();
@@ -449,7 +445,6 @@ impl<P: Placement> Array<P> {
         }
     }
 
-    /// Ends a part, and starts those that waited for its rows.
     pub(crate) fn end_part(&mut self, id: u64) {
         let part = &self.parts[id];
         let (rows, at) = (part.rows.clone(), part.since);
@@ -499,7 +494,6 @@ impl<P: Placement> Array<P> {
         }
     }
 
-    /// Ends a request that no member serves.
     pub(crate) fn finish_unserved(&mut self, id: u64, status: Status, now: Instant) {
         let parent = &self.parents[id];
         let ended = Completion::unserved(parent.request, parent.arrived, now, status);

@@ -184,8 +184,7 @@ impl Buffer {
         Some((SegmentId(index), segment.end))
     }
 
-    /// Returns what the first block of a segment would be if it were filled up to `end` and then
-    /// backward to `first`.
+    /// Returns the first block of a segment after it is filled up to `end` and back to `first`.
     pub fn first_once_filled(&self, id: SegmentId, end: Lbn, first: Lbn) -> Lbn {
         let mut segment = self.segments[id.0];
         segment.fill(end, self.capacity);

@@ -22,15 +22,13 @@
 //! including those in service. Its reads go to the other copy, and its writes no longer count. Data
 //! are lost if both members with a copy of them fail. The rebuild
 //! ([`DeclusteredConfig::rebuild_share`]) copies the units of the first failed member to the spare
-//! one by one, in order. The spare serves the units that it has, as the member did before the
-//! failure.
+//! one by one, in order. The spare serves the units that it has.
 //!
 //! # Cost
 //! One command for each unit, two for writes.
 //!
 //! # When it is bad
-//! A request that spans several rows becomes several commands on each member, even where one would
-//! suffice.
+//! A request that spans rows becomes several commands on each member, even if one would suffice.
 //!
 //! # Origin
 //! liu05 chapter 9: sections 9.1.2 (placement) and 9.2 (routing). The thesis does not specify the
@@ -72,13 +70,12 @@ pub struct DeclusteredConfig {
 }
 
 impl DeclusteredConfig {
-    /// Returns the capacity of an array whose members have `member` blocks: half of the total, in
-    /// whole units.
+    /// Returns the capacity of an array with members of `member` blocks: half of it, in whole
+    /// units.
     pub fn capacity(&self, member: SectorCount) -> SectorCount {
         SectorCount(self.rows(member) * self.unit.0 * self.layout.disks() as u64)
     }
 
-    /// Returns the number of units in each half of a member.
     fn rows(&self, member: SectorCount) -> u64 {
         member.0 / 2 / self.unit.0
     }
@@ -102,7 +99,6 @@ pub struct TwoCopies {
     rebuilt: u64,
 }
 
-/// The position of a copy.
 #[derive(Clone, Copy, Debug)]
 struct CopyPosition {
     member: usize,
@@ -141,13 +137,11 @@ impl TwoCopies {
         self.missing.contains(member) && !is_rebuilt
     }
 
-    /// Returns the copies that exist, the primary one first.
     fn existing(&self, copies: [CopyPosition; 2]) -> [Option<CopyPosition>; 2] {
         let is_missing = |copy: &CopyPosition| self.is_missing(copy.member, copy.start / self.unit);
         copies.map(|copy| Some(copy).filter(|copy| !is_missing(copy)))
     }
 
-    /// Returns the first copy of a block that exists.
     fn any_copy(&self, block: u64) -> Option<CopyPosition> {
         let copies = self.existing(self.copies(block));
         copies.into_iter().flatten().next()
@@ -196,8 +190,7 @@ impl TwoCopies {
 }
 
 impl Declustered {
-    /// Creates an array of `members`, all idle. If there is a rebuild, the last of them is the
-    /// spare.
+    /// Creates an array of idle `members`. If there is a rebuild, the last of them is the spare.
     ///
     /// # Errors
     /// If the policy needs more knowledge than the members have.

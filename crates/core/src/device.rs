@@ -33,12 +33,10 @@ pub trait Device: Send {
         check(request, self.capacity())
     }
 
-    /// Returns true if the device would accept a request now. A queue above it chooses a request
-    /// only then.
+    /// Returns true if the device has room for a request. A queue above it chooses only then.
     fn has_room(&self) -> bool;
 
-    /// Returns true if the device would accept this request now; it has passed
-    /// [`check`](Self::check).
+    /// Returns true if the device would accept this request now. The request must be valid.
     #[inline]
     fn accepts(&self, _: &Request) -> bool {
         self.has_room()
@@ -195,8 +193,7 @@ impl Completion {
         }
     }
 
-    /// Creates the completion of a request that ended at `at` while it was waiting, without any
-    /// effect.
+    /// Creates the completion of a request that ended at `at` while waiting, without any effect.
     pub fn unserved(request: Request, arrived: Instant, at: Instant, status: Status) -> Self {
         let breakdown = Breakdown {
             queue: at - arrived,
@@ -391,8 +388,7 @@ impl ComponentReport {
         Self { name, work }
     }
 
-    /// Returns the components `inner` of a device that is itself component `index` of a larger
-    /// device.
+    /// Returns the components `inner` of a device that is component `index` of a larger one.
     pub fn within(index: usize, inner: Vec<Self>) -> impl Iterator<Item = Self> {
         inner.into_iter().map(move |part| {
             let name = if part.name.is_empty() {
@@ -455,8 +451,7 @@ pub struct CacheWork {
     pub dirty_max: u64,
 }
 
-/// Blocks that a deferred write cache had destaged, or begun to destage, by the last event of the
-/// drive.
+/// Blocks that a deferred write cache has begun to destage by the last event of the drive.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BufferWork {
     /// Total number of blocks.
@@ -480,8 +475,7 @@ pub struct RedundancyWork {
     pub rebuilt_fraction: Option<f64>,
     /// Time from the start of the rebuild until its end.
     pub rebuild_time: Option<Span>,
-    /// Total rebuild time projected from the progress until the last completion of a request, if
-    /// any.
+    /// Projected total time, from the progress until the last completion of a request, if any.
     pub rebuild_projected: Option<Span>,
     /// The unreadable block at which the rebuild stopped.
     pub stopped: Option<Lbn>,

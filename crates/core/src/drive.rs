@@ -1,7 +1,6 @@
 //! A drive model: commands in, completions out, without I/O or a clock.
 //!
-//! A [`Drive`] is a command queue in front of a [`Core`], which computes how a single command is
-//! served.
+//! A [`Drive`] is a command queue in front of a [`Core`], which computes how one command is served.
 
 mod arm;
 mod bus;
@@ -47,8 +46,7 @@ pub struct Drive {
     depth: usize,
     /// Number of commands that were accepted and have not completed.
     outstanding: usize,
-    /// The next completion, kept separately because a drive rarely has more than one command in
-    /// service.
+    /// The next completion, kept separately because drives rarely have several commands in service.
     next: Option<Completion>,
     later: VecDeque<Completion>,
     /// Completion instant of the command that began last.
@@ -60,8 +58,7 @@ pub struct Drive {
 }
 
 impl Drive {
-    /// Creates a drive that `spec` describes, with its platter at angle `origin` at
-    /// [`Instant::START`].
+    /// Creates a drive from `spec`, with its platter at angle `origin` at [`Instant::START`].
     ///
     /// # Errors
     /// If the geometry is inconsistent.
@@ -130,8 +127,7 @@ impl Drive {
         }
     }
 
-    /// Returns when the next command may begin. An ordered command waits for the previous
-    /// completion.
+    /// Returns when the next command may begin. An ordered one waits for the previous completion.
     #[inline]
     fn begins(&self) -> Instant {
         if self.queue.is_special() && self.queue.next_is_ordered() {
@@ -354,8 +350,7 @@ impl Drive {
     }
 
     /// Applies the buffer rules of `spec` to all commands that begin from now on. Dirty data reach
-    /// the media as already scheduled; a `deferred` cache is written out first. If the segments
-    /// change, they are empty.
+    /// the media as scheduled; a `deferred` cache is written out first. New segments are empty.
     pub fn set_buffer(&mut self, now: Instant, spec: &Spec) {
         self.set_now(now);
         self.begin(now);

@@ -16,8 +16,7 @@ pub trait Load {
     /// Returns the instant of the next known arrival. Completions may trigger further arrivals.
     fn next_arrival(&mut self) -> Option<Instant>;
 
-    /// Removes and returns the next request. [`Load::next_arrival`] must have returned `Some`
-    /// before.
+    /// Removes and returns the request for which [`Load::next_arrival`] has returned `Some`.
     fn take(&mut self) -> Request;
 
     /// Notifies the load of a completion.
@@ -168,8 +167,7 @@ impl Load for ArrivalStream {
     fn completed(&mut self, _: &Completion) {}
 }
 
-/// A closed system of clients. Each waits for its request to complete, thinks, and issues the next
-/// request.
+/// A closed system of clients. Each waits for its request to complete, thinks, and issues another.
 #[derive(Clone, Debug)]
 pub struct ClosedLoop<I: Iterator<Item = Request>, T: Iterator<Item = Span> = Repeat<Span>> {
     remaining: I,
@@ -187,8 +185,7 @@ impl<I: Iterator<Item = Request>> ClosedLoop<I> {
 }
 
 impl<I: Iterator<Item = Request>, T: Iterator<Item = Span>> ClosedLoop<I, T> {
-    /// Like [`Self::new`], but takes the think times from `think`. When it is exhausted, the
-    /// clients stop.
+    /// Like [`Self::new`], but takes the think times from `think`. Clients stop when it ends.
     pub fn with_think_times(mut requests: I, clients: usize, think: T) -> Self {
         let next = requests.next();
         Self {
@@ -230,8 +227,7 @@ impl<I: Iterator<Item = Request>, T: Iterator<Item = Span>> Load for ClosedLoop<
     }
 }
 
-/// Arrivals that do not depend on the device, from an iterator of (instant, request) in order of
-/// time.
+/// Arrivals that do not depend on the device: an iterator of (instant, request), in order.
 #[derive(Clone, Debug)]
 pub struct OpenLoop<I: Iterator<Item = (Instant, Request)>> {
     remaining: Fuse<I>,
@@ -328,8 +324,8 @@ impl<I: Iterator<Item = ReplayStep>> Load for Replay<I> {
     }
 }
 
-/// The streams of a workload, merged by time and then by position in the list, up to a total number
-/// of requests.
+/// The streams of a workload, merged by time and then by position, up to a total number of
+/// requests.
 #[derive(Clone, Debug)]
 pub struct Streams {
     streams: Vec<Source>,

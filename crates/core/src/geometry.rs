@@ -1,7 +1,6 @@
 //! The layout of a drive: the location of every block, computed from its [`spec::Geometry`].
 //!
-//! A [`Layout`] maps logical blocks to cylinder, head, sector and angle, and back, and returns
-//! gap-free runs of blocks.
+//! A [`Layout`] maps blocks to cylinder, head, sector and angle, and back, and finds gap-free runs.
 //!
 //! # How places are counted
 //! The places of a zone are its sectors, counted from 0 in the order of its tracks: cylinder by
@@ -18,8 +17,7 @@
 //!   moves the data before it forward. A region must have enough spares.
 //! * If regions are ranges of cylinders, they begin at the first cylinder of the zone; a shorter
 //!   last range has the same number of spares as the others.
-//! * [`Zone::reserved_sectors`] counts sectors that would otherwise hold data; spares are not
-//!   included.
+//! * [`Zone::reserved_sectors`] counts sectors that would otherwise hold data, not spares.
 //! * [`Sparing::SectorsPerDisk`] and [`Sparing::None`] set nothing aside in a zone. Sectors beyond
 //!   the exported capacity are spare space under the first, and unused under all others.
 //!

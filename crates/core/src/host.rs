@@ -1,5 +1,4 @@
-//! A host queue above a device, which holds requests back and submits them in the order of a
-//! policy.
+//! A host queue above a device: it holds requests and submits them in the order of a policy.
 //!
 //! Above a drive that takes one command at a time, this is the device driver of the classic
 //! studies. The policy chooses only when the device accepts the next command, so it knows the state
@@ -16,7 +15,6 @@ use crate::units::{Instant, Lbn, SectorCount};
 /// A queue of unlimited length above a device.
 pub struct Host<D: Device + Estimate> {
     device: D,
-    /// Requests that wait outside the device.
     queue: CommandQueue<D>,
     /// Requests inside the device.
     children: Children<Parent>,
@@ -73,8 +71,7 @@ impl<D: Device + Estimate> Host<D> {
     ///
     /// Cost: one tree lookup for each request, and a search in the policy for each merged request.
     /// When it is bad: the chosen request waits for the transfer of all requests, although the
-    /// policy estimated only its own transfer. No request is held back to wait for others to merge
-    /// with.
+    /// policy estimated only its own transfer. No request waits for others to merge with.
     ///
     /// # Panics
     /// If `max` is not from 1 to [`Request::MAX_SECTORS`], or requests already wait.
@@ -165,7 +162,6 @@ impl<D: Device + Estimate> Host<D> {
         }
     }
 
-    /// Submits a request under a new child id, and returns that id.
     #[inline(always)]
     fn submit_child(&mut self, now: Instant, request: &Request, arrived: Instant) -> u64 {
         let parent = Parent {

@@ -1,8 +1,7 @@
 //! Rotation and arm movement: the times of seeks, head switches and sectors.
 //!
 //! A [`Mechanism`] is the constant part of a drive: layout, rotation and seek times. A [`Position`]
-//! is a track and an instant; a [`Piece`] is a run of blocks on one track, with the time of each
-//! sector.
+//! is a track and an instant; a [`Piece`] is a run on one track, with the time of each sector.
 
 mod seek;
 
@@ -106,8 +105,7 @@ impl Mechanism {
             .total(op, (from.cylinder, cylinder), from.head != head)
     }
 
-    /// Returns only the total time of the approach, which schedulers need for every pending
-    /// request.
+    /// Returns only the total of the approach, which schedulers need for every pending request.
     #[inline]
     pub fn positioning(&self, from: Position, op: Op, extent: &Extent, ready: Instant) -> Span {
         let movement = self.movement(op, from, extent.cylinder, extent.head);
@@ -329,8 +327,8 @@ impl Mechanism {
 const FRACTION_BITS: u32 = 20;
 
 /// A head that is late for a sector by less than this still catches it: 2^-20 of a revolution,
-/// about 10 ns at 5400 rpm. Otherwise, rounding to nanoseconds could cost a head that is exactly on
-/// time a revolution.
+/// about 10 ns at 5400 rpm. Otherwise, rounding could cost a head that is exactly on time a
+/// revolution.
 const GRACE: u64 = 1 << 44;
 
 /// A platter that rotates at a constant rate from a known angle.
@@ -370,8 +368,8 @@ impl Rotation {
         Self { origin, ..self }
     }
 
-    /// Returns the platter with a correction at `at`: it is delayed by `late`, and has a new period
-    /// from then on.
+    /// Returns the platter corrected at `at`: delayed by `late`, and with a new period from then
+    /// on.
     ///
     /// # Panics
     /// If the period is out of range; see [`Rotation::new`].
@@ -402,8 +400,7 @@ impl Rotation {
         Span::from_ns((turned >> (64 + FRACTION_BITS)) as i64)
     }
 
-    /// Returns the time from `at` until `target` passes under the heads, which is less than a
-    /// revolution.
+    /// Returns the time, under a revolution, from `at` until `target` passes under the heads.
     #[inline]
     pub fn wait(&self, at: Instant, target: Angle) -> Span {
         let ahead = target - self.angle(at);

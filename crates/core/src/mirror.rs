@@ -26,8 +26,7 @@
 //! With a [`DestageConfig`], writes wait until the members have time, because a non-volatile cache
 //! already holds their data (see [`NvCache`](crate::nvcache::NvCache)). Flushes do not wait for
 //! them. While a member is missing or being rebuilt, members do not take turns, writes that block a
-//! step of the rebuild do not wait for a full batch, and the commands of the rebuild are treated
-//! like reads.
+//! step of the rebuild do not wait for a full batch, and rebuild commands are treated like reads.
 //!
 //! # Failures
 //! When a member fails, all its commands are lost immediately, including those in service. Its
@@ -95,7 +94,6 @@ pub struct Pair {
     layout: Layout,
     /// `None` for a shared queue.
     router: Option<Router>,
-    /// The division of a shared queue.
     divided: Option<Division>,
     writes: WriteCompletion,
     destaging: Option<DestageConfig>,
@@ -118,8 +116,7 @@ pub struct Pair {
 struct MemberSide {
     /// Reads of the other member that this member may take when it has no commands of its own.
     reserve: Option<CommandQueue<BoxedDevice>>,
-    /// Number of copies that wait or are in service, including shared reads that the other member
-    /// may take.
+    /// Number of copies that wait or are in service, including reads that the other may take.
     load: usize,
     /// Writes that a destage scheme holds back.
     writes: WriteQueue,
@@ -137,7 +134,6 @@ struct Division {
 pub struct Copies {
     /// The part for each member, while it waits or is in service.
     parts: [Option<u64>; 2],
-    /// The statuses of the copies that have ended.
     ended: [Status; 2],
 }
 
@@ -165,9 +161,8 @@ impl Mirror {
     /// As [`Self::new`].
     ///
     /// # Panics
-    /// As [`Self::new`], except that a rebuild is allowed. Also if there is a spare without a
-    /// rebuild, a rebuild without a spare or without a failure, or a rebuild with empty steps or an
-    /// invalid share.
+    /// As [`Self::new`], except that a rebuild is allowed. Also if a spare has no rebuild, or a
+    /// rebuild has no spare, no failure, empty steps or an invalid share.
     pub fn with_spare(
         members: [BoxedDevice; 2],
         spare: Option<BoxedDevice>,
@@ -179,7 +174,11 @@ impl Mirror {
         }
         check_knowledge(&members, config)?;
         let has_rebuild = config.rebuild.is_some();
-        assert_eq!(spare.is_some(), has_rebuild, "a spare and a rebuild need each other");
+        assert_eq!(
+            spare.is_some(),
+            has_rebuild,
+            "a spare and a rebuild need each other"
+        );
         assert!(config.failures.iter().all(|failure| failure.member < 2));
         let share = config.rebuild.map(|rebuild| rebuild.share_fraction);
         let unit = config.rebuild.map_or(1, |rebuild| rebuild.unit.0);
@@ -218,8 +217,7 @@ impl Mirror {
         self.feed_pair(now);
     }
 
-    /// Returns true if the member in `slot` serves `request`. A spare only serves the blocks that
-    /// it has.
+    /// Returns true if the member in `slot` serves `request`; a spare serves the blocks it has.
     fn serves(&self, slot: usize, request: &Request) -> bool {
         if self.placement.missing != Some(slot) {
             return true;
@@ -232,14 +230,12 @@ impl Mirror {
             }
     }
 
-    /// Returns true if a member would accept `command` immediately.
     fn is_free(&self, member: usize, command: &Request) -> bool {
         let own = &self.members[member];
         let is_idle = || own.in_service == 0 && !self.placement.sides[member].writes.is_in_batch();
         own.is_free(command) && (self.placement.destaging.is_none() || is_idle())
     }
 
-    /// Returns the commands for the copy of a request on a member.
     fn copy_commands(&self, member: usize, request: &Request) -> Commands {
         let layout = &self.placement.layout;
         layout.commands(member, request.op, blocks_of(request))
@@ -287,7 +283,6 @@ impl Mirror {
         self.feed_pair(now);
     }
 
-    /// Adds the commands of a copy to the queue of its member.
     #[inline(always)]
     fn enqueue(&mut self, id: u64, now: Instant) {
         let part = &self.parts[id];
@@ -308,7 +303,6 @@ impl Mirror {
         self.count_waiting(member, now);
     }
 
-    /// Records the number of commands that wait for a member.
     #[inline(always)]
     fn count_waiting(&mut self, member: usize, now: Instant) {
         let own = &mut self.members[member];
@@ -316,8 +310,7 @@ impl Mirror {
         own.meter.wait(now, waiting, own.writes_waiting);
     }
 
-    /// Submits waiting commands until the members accept no more. Returns which members accepted
-    /// any.
+    /// Submits waiting commands until the members are full. Returns which members accepted any.
     #[inline(always)]
     fn feed_pair(&mut self, now: Instant) -> [bool; 2] {
         if self.members.iter().any(|own| own.device.has_room()) {
@@ -420,7 +413,6 @@ impl Mirror {
         None
     }
 
-    /// Removes a copy from the queue of its member.
     #[inline(always)]
     fn withdraw_copy(&mut self, id: u64, now: Instant) {
         let part = &self.parts[id];
@@ -456,7 +448,6 @@ impl Mirror {
         reserve.is_some_and(|reserve| reserve.take(id, &own.device).is_some())
     }
 
-    /// Ends a copy of the write or flush `request`.
     fn end_copy(&mut self, request: u64, id: u64, done: &Completion) {
         let part = &self.parts[id];
         let member = part.member();
@@ -674,7 +665,6 @@ impl Placement for Pair {
     }
 }
 
-/// Creates an idle member and its state.
 fn new_member(
     device: BoxedDevice,
     config: &MirrorConfig,

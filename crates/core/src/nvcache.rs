@@ -9,8 +9,7 @@
 //!
 //! A write to blocks whose destage is still waiting replaces that destage, so the blocks are
 //! written once. If their destage has begun, they are destaged again after it ends, so that the
-//! newest data are written last. Adjacent destages are merged up to a size of
-//! [`NvCacheConfig::merge`].
+//! newest data are written last. Adjacent destages are merged, up to [`NvCacheConfig::merge`].
 //!
 //! When the cache is full, writes wait for room in order of arrival; the wait is part of their
 //! queue time. A write larger than the cache bypasses the cache, and completes when the device has
@@ -58,8 +57,7 @@ use crate::units::{Instant, Lbn, SectorCount};
 pub struct NvCacheConfig {
     /// The maximum number of blocks in the cache, at least one.
     pub size: SectorCount,
-    /// The maximum size of a destage that is merged from adjacent ones; with `None`, destages are
-    /// not merged.
+    /// The maximum size of a destage that is merged from adjacent ones; `None` for no merging.
     pub merge: Option<SectorCount>,
     /// The time at which the battery fails; `None` if it never does.
     pub battery_fails: Option<Instant>,
@@ -89,7 +87,6 @@ pub struct NvCache {
     children: Children<Child>,
     /// Children that the device does not accept yet.
     queued: VecDeque<Request>,
-    /// Writes that wait for room.
     waiting_writes: VecDeque<Pending>,
     /// The number of writes that complete when the device has written them.
     write_through: usize,
@@ -136,7 +133,6 @@ impl NvCache {
         self.config.battery_fails.is_some_and(|at| at <= now)
     }
 
-    /// Starts the requests that are no longer held back by an ordered request.
     fn release(&mut self, now: Instant) {
         while let Some(pending) = self.gate.release(self.outstanding == 0) {
             self.begin(now, pending);
@@ -302,7 +298,6 @@ impl NvCache {
         }
     }
 
-    /// Ends a destage, unless it was taken back.
     fn end_destage(&mut self, start: u64, done: &Completion) {
         let Some(sent) = self.dirty.remove_ended(start, done.request.id) else {
             return;
@@ -390,7 +385,6 @@ impl NvCache {
         self.due.push_back(completion);
     }
 
-    /// Records the number of blocks in the cache.
     fn count(&mut self, now: Instant) {
         self.at = now;
         self.blocks.set(now, self.dirty.blocks());
@@ -510,8 +504,7 @@ impl Device for NvCache {
     }
 }
 
-/// Returns the status of a request in a destage whose first block is `start` and which ended with
-/// `status`.
+/// Returns the status of a request in a destage from `start` on that ended with `status`.
 fn status_in_destage(status: Status, start: u64, request: &Request) -> Status {
     let Status::MediumError { offset } = status else {
         return status;
@@ -540,7 +533,6 @@ struct Dirty {
     blocks: u64,
 }
 
-/// The blocks of a destage.
 struct Destage {
     end: u64,
     child: u64,
@@ -609,7 +601,6 @@ impl Dirty {
         self.sent.insert(blocks.start, sent);
     }
 
-    /// Removes the extent in flight that begins at `start`.
     fn remove_sent(&mut self, start: u64) -> Option<Destage> {
         let sent = self.sent.remove(&start)?;
         self.blocks -= sent.end - start;
@@ -623,8 +614,7 @@ impl Dirty {
         self.remove_sent(start)
     }
 
-    /// Attaches a request to those of its blocks that are not written yet. Returns the request if
-    /// there are none.
+    /// Attaches a request to its blocks that are not written yet. Returns it if there are none.
     fn attach(&mut self, parent: Pending) -> Result<(), Pending> {
         let start = parent.request.start.0;
         let end = parent.request.end().0;
@@ -666,8 +656,7 @@ impl Dirty {
         repeated
     }
 
-    /// Removes and returns a postponed extent that overlaps or touches `blocks` and overlaps no
-    /// extent in flight.
+    /// Removes a postponed extent that overlaps or touches `blocks` and overlaps none in flight.
     fn take_ready(&mut self, blocks: &Range<u64>) -> Option<(Range<u64>, Vec<Pending>)> {
         let before = self.later.range(..blocks.start).next_back();
         let others = self.later.range(blocks.start..=blocks.end);

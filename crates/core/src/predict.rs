@@ -19,12 +19,10 @@ use crate::sched::{Estimate, Shape};
 use crate::spec::Spec;
 use crate::units::{Angle, Instant, Span};
 
-/// Penalty, in revolutions (about 0.5 ms), for an explanation that contradicts the predicted buffer
-/// contents.
+/// Penalty in revolutions (about 0.5 ms) for contradicting the predicted buffer contents.
 const SURPRISE: f64 = 0.05;
 
-/// Penalty, in revolutions, for a lost or gained revolution. It is small, because the arm is often
-/// barely late or early.
+/// Penalty in revolutions for losing or gaining one, which often takes little time.
 const SLIP: f64 = 0.05;
 
 /// A model that follows a real drive.
@@ -69,8 +67,7 @@ impl Predictor {
         Self::with_core(Core::with_layout(spec, layout), clock)
     }
 
-    /// Creates a predictor for a drive in the state of `core`, with `clock` as the estimate of its
-    /// platter.
+    /// Creates a predictor for a drive in the state of `core`, whose platter is as in `clock`.
     pub fn with_core(core: Core, clock: Clock) -> Self {
         Self {
             completed: core,
@@ -113,8 +110,7 @@ impl Predictor {
         oldest.map(|expected| &expected.completion)
     }
 
-    /// Predicts the completion of a request received at `at` and served after all outstanding
-    /// requests.
+    /// Predicts the completion of a request received at `at`, served after all outstanding ones.
     ///
     /// # Panics
     /// If the drive has no such blocks.
@@ -303,8 +299,7 @@ impl Estimate for Predictor {
 /// On the HP C2247 and the ST41601N, it is 0.3 to 1 %, including the model's own errors.
 const SCATTER: f64 = 0.01;
 
-/// An observation that is off by more than this many standard deviations reveals nothing about the
-/// angle.
+/// An observation off by more than this many standard deviations reveals no angle.
 const GATE: f64 = 4.0;
 
 /// The angle counts as known when its standard deviation is below this, in revolutions.
@@ -402,12 +397,12 @@ impl Clock {
         self.grown(at).0.sqrt() < KNOWN * self.nominal_ns
     }
 
-    /// Returns the variance of the lateness and its covariance with the rate, as they have grown
-    /// until `at`.
+    /// Returns the variance of the lateness and its covariance with the rate at `at`.
     fn grown(&self, at: Instant) -> (f64, f64) {
         let dt = at.since_or_zero(self.updated).as_ns() as f64;
         let wander = WANDER * dt / 1e9 * self.nominal_ns * self.nominal_ns;
-        let late = self.late_variance + dt * (2.0 * self.covariance + dt * self.rate_variance) + wander;
+        let late =
+            self.late_variance + dt * (2.0 * self.covariance + dt * self.rate_variance) + wander;
         (late, self.covariance + dt * self.rate_variance)
     }
 

@@ -121,8 +121,7 @@ impl<E: Estimate> CommandQueue<E> {
         }
     }
 
-    /// Returns true if the next request is ordered, so that the device must be idle before it
-    /// begins.
+    /// Returns true if the next request is ordered, and so begins only when the device is idle.
     #[inline]
     pub fn next_is_ordered(&self) -> bool {
         let special = self.special.as_ref();
@@ -179,7 +178,6 @@ impl<E: Estimate> CommandQueue<E> {
         special.first.push_front(pending);
     }
 
-    /// Releases requests that are no longer held back by an ordered request.
     fn release(&mut self, drive: &E) {
         let Some(special) = &mut self.special else {
             return;

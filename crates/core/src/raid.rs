@@ -14,8 +14,7 @@
 //! * A write to a part of a row first reads what it needs to compute the new parity: the old data
 //!   and the old parity (read-modify-write), or the rest of the row (reconstruction), whichever
 //!   takes fewer accesses; in a tie, it uses read-modify-write. It then writes the data and the
-//!   parity. The parity takes one access, from the first to the last offset at which any unit is
-//!   written.
+//!   parity. The parity takes one access, from the first to the last offset written in any unit.
 //! * Writes to one row are serialised in order of arrival, from the first read to the end of the
 //!   last write. A write across rows has a part for each row, and the parts do not wait for each
 //!   other. Reads do not wait for writes.
@@ -47,8 +46,8 @@
 //! event, in a time that grows with the logarithm of the number of members.
 //!
 //! # When it is bad
-//! Small stripe units divide requests among members, which must all seek. RAID 5 turns a small
-//! write into four accesses.
+//! Small stripe units divide requests among members that must all seek. RAID 5 turns a small write
+//! into four accesses.
 //!
 //! # Origin
 //! D. A. Patterson, G. Gibson and R. H. Katz, "A case for redundant arrays of inexpensive disks
@@ -134,8 +133,7 @@ impl Stripes {
         }
     }
 
-    /// Returns the blocks of `members`, both of which have failed, in the rows that have not been
-    /// rebuilt.
+    /// Returns the blocks of two failed `members` in the rows that have not been rebuilt.
     fn lost_blocks(&self, at: Instant, members: [usize; 2]) -> DataLoss {
         let rows = (self.health.rebuilt..self.layout.rows()).map(|row| self.layout.row(row));
         let units = rows.flat_map(|row| {
@@ -153,16 +151,14 @@ impl Stripes {
 }
 
 impl Raid {
-    /// Creates an array of `members`, all idle. If there is a rebuild, the last of them is the
-    /// spare.
+    /// Creates an array of idle `members`. If there is a rebuild, the last of them is the spare.
     ///
     /// # Errors
     /// If the policy needs more knowledge than the members have.
     ///
     /// # Panics
     /// If there are too few members, their capacities differ, a unit is empty, a member that is to
-    /// fail does not exist or fails twice, or a rebuild has no failure or an invalid share of the
-    /// time.
+    /// fail does not exist or fails twice, or a rebuild has no failure or an invalid share.
     pub fn new(
         members: Vec<BoxedDevice>,
         config: &RaidConfig,

@@ -11,14 +11,13 @@ pub type Generator = Pcg64Mcg;
 
 /// Creates the generator of the `stream`-th stream of a run for one `purpose`.
 pub fn generator(seed: u64, stream: usize, purpose: Purpose) -> Generator {
-    // The factor is odd, so no two streams have the same seed. The generator's seeding scatters the
+    // The factor is odd, so seeds differ between streams. The generator's seeding scatters the
     // bits.
     let own = seed ^ (stream as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     Generator::seed_from_u64(own ^ purpose as u64)
 }
 
-/// The purpose of the random numbers of one stream. Separate purposes keep requests independent of
-/// the load.
+/// The purpose of the random numbers of one stream. Requests do not depend on the load.
 #[derive(Clone, Copy, Debug)]
 #[repr(u64)]
 pub enum Purpose {
@@ -49,8 +48,7 @@ pub fn replication_seeds(seed: u64) -> impl Iterator<Item = u64> {
     std::iter::once(seed).chain(others)
 }
 
-/// Returns a uniform number in `[0, bound)`. The probability of each is off by less than `bound /
-/// 2^64`.
+/// Returns a uniform number in `[0, bound)`; its probability is off by under `bound / 2^64`.
 #[inline]
 pub fn below(generator: &mut Generator, bound: u64) -> u64 {
     ((u128::from(generator.next_u64()) * u128::from(bound)) >> 64) as u64
@@ -176,8 +174,7 @@ impl<T: Copy> Alias<T> {
         Self { entries }
     }
 
-    /// Selects a value and its index. The high half of a product selects the entry, and the low
-    /// half one of its two values.
+    /// Selects a value and its index. One half of a product selects the entry, the other the value.
     #[inline]
     pub fn take(&self, generator: &mut Generator) -> (usize, T) {
         let product = u128::from(generator.next_u64()) * self.entries.len() as u128;

@@ -64,14 +64,12 @@ impl Report {
         }
     }
 
-    /// Returns the number of requests that failed. They only affect the period and the queue
-    /// statistics.
+    /// Returns the number of failed requests. They only affect the period and the queue length.
     pub const fn failed_count(&self) -> u64 {
         self.failed
     }
 
-    /// Returns the number of reads and writes that succeeded after retries. These also count as
-    /// reads and writes.
+    /// Returns the number of counted reads and writes that succeeded after retries.
     pub const fn recovered_count(&self) -> u64 {
         self.recovered
     }
@@ -192,8 +190,7 @@ pub struct Disks {
 }
 
 impl Disks {
-    /// Creates reports that exclude the first `warm_up_requests` completions, counted over all
-    /// disks.
+    /// Creates reports that exclude the first `warm_up_requests` completions over all disks.
     pub fn new(warm_up_requests: u64) -> Self {
         Self::after(&Report::new(warm_up_requests))
     }
@@ -331,9 +328,8 @@ impl ReplicatedTotals {
         all
     }
 
-    /// Returns the response times of all requests; `None` when nothing was counted. The interval of
-    /// a single run is computed from batch means, and that of several runs from the means of the
-    /// runs.
+    /// Returns the response times of all requests; `None` when nothing was counted. The interval
+    /// comes from batch means for a single run, and otherwise from the means of the runs.
     pub fn stats(&self) -> Option<ResponseStats> {
         match &self.runs[..] {
             [only] => only.responses().stats(),
@@ -351,13 +347,11 @@ impl ReplicatedTotals {
 /// Number of parts of a breakdown except the queue wait.
 const SERVICE_PARTS: usize = Breakdown::NAMES.len() - 1;
 
-/// Response times, parts of the service times, and buffer hits of some requests of a run, in
-/// constant memory.
+/// Response times, service times and buffer hits of some requests of a run, in constant memory.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RequestTotals {
     responses: ResponseSummary,
-    /// Sums, in ns, of all parts of the breakdown except the queue wait, whose sum could exceed 63
-    /// bits.
+    /// Sums, in ns, of all parts of the breakdown except the queue wait, which may need more bits.
     parts: [i64; SERVICE_PARTS],
     hits: u64,
 }
@@ -374,8 +368,7 @@ impl RequestTotals {
         self.hits += u64::from(completion.outcome == Outcome::Hit);
     }
 
-    /// Combines two kinds of requests of one run. `series` contains the responses of both, in
-    /// order.
+    /// Combines two kinds of requests of one run. `series` has the responses of both, in order.
     fn combine(a: &Self, b: &Self, series: &BatchMeans) -> Self {
         let mut both = a.clone();
         both.merge(b);
@@ -428,8 +421,7 @@ impl RequestTotals {
         })
     }
 
-    /// Returns the mean response time without the queue wait, rounded; `None` when nothing was
-    /// counted.
+    /// Returns the mean response time without queue wait, rounded; `None` when nothing was counted.
     pub fn mean_service(&self) -> Option<Span> {
         self.mean_of(self.parts.iter().copied().map(i128::from).sum())
     }
@@ -448,8 +440,7 @@ pub struct Window {
     pub start: Instant,
     /// Number of requests that arrived within the window.
     pub arrived_count: u64,
-    /// Response times of the reads and writes that succeeded within the window; `None` if there
-    /// were none.
+    /// Response times of reads and writes that succeeded within the window; `None` without any.
     pub responses: Option<ResponseStats>,
     /// The share of the window with requests outstanding.
     pub utilisation_fraction: f64,
@@ -457,11 +448,9 @@ pub struct Window {
     pub waiting_mean_count: f64,
 }
 
-/// An observer that divides a run, including its warm-up, into windows of equal length from time
-/// zero.
+/// An observer that divides a run and its warm-up into windows of equal length from time zero.
 ///
-/// It needs about 150 bytes per window, up to a maximum number of windows; later events are
-/// ignored.
+/// It needs about 150 bytes per window. Events after the last allowed window are ignored.
 #[derive(Clone, Debug)]
 pub struct Windows {
     length: Span,
@@ -600,8 +589,7 @@ impl Occupancy {
         self.step(now, self.inside - 1);
     }
 
-    /// Sets the number of outstanding requests, by one step. This changes either `busy` or
-    /// `waiting`.
+    /// Sets the number of outstanding requests, which changes either `busy` or `waiting`.
     #[inline]
     fn step(&mut self, now: Instant, inside: u64) {
         let greater = inside.max(self.inside);

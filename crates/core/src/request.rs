@@ -27,8 +27,7 @@ impl Op {
 pub enum Ordering {
     /// In any order that a policy chooses. A policy may also choose the path of the arm.
     Simple(Stroke),
-    /// After all requests that arrived earlier, and before all later ones except head-of-queue
-    /// requests.
+    /// After all earlier requests, and before all later ones except head-of-queue requests.
     Ordered,
     /// Before every waiting request. Among several, the newest is first.
     HeadOfQueue,
@@ -52,8 +51,7 @@ pub enum Priority {
     Low,
 }
 
-/// The full seeks that the arm makes on its way to a request, for policies that sweep to the disk's
-/// edges.
+/// The full seeks on the way of the arm to a request, for policies that sweep to the edges.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Stroke {
     /// Straight to the request.
@@ -87,8 +85,7 @@ pub struct Request {
     pub priority: Priority,
     /// Number of the workload stream that it belongs to, from 0.
     pub stream: u16,
-    /// Number of the disk that serves it, from 0, if there are several independent disks (SCSI:
-    /// logical unit).
+    /// Number of the disk that serves it, from 0, among independent disks (SCSI: logical unit).
     pub unit: u16,
 }
 
@@ -123,8 +120,7 @@ impl Request {
         self.start + self.sectors
     }
 
-    /// Returns true if a policy decides when the request is served, because it transfers data and
-    /// may be reordered.
+    /// Returns true if the request transfers data and a policy decides when it is served.
     #[inline]
     pub fn is_simple_transfer(&self) -> bool {
         self.op != Op::Flush && matches!(self.ordering, Ordering::Simple(_))

@@ -2,8 +2,7 @@
 //!
 //! A [`Spec`] is plain data in checked units. It is written as TOML, one file per drive; [`parse`]
 //! reads and validates the whole file, and its errors name the file, line, field and value, and
-//! what was expected. Without the `toml` feature, a [`Spec`] is built by hand or through its
-//! [`Key`]s.
+//! what was expected. Without the `toml` feature, a [`Spec`] is built by hand or by [`Key`]s.
 //!
 //! Keys are the names of the fields below; [`Key::all`] lists them. A quantity is a string with its
 //! unit (`"0.89 ms"`, `"5400 rpm"`, `"256 KiB"`, `"75 %"`); a bare number is in the unit that its

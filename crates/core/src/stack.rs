@@ -150,8 +150,7 @@ impl Estimate for BoxedDevice {
     type Outlook<'a> = View<'a>;
     type Rehearsal = BoxedRehearsal;
 
-    /// Returns the shape. For a device without positions, only the number of blocks is known, and
-    /// all other fields are zero.
+    /// Returns the shape. For a device without positions, all fields but the blocks are zero.
     fn shape(&self) -> Shape {
         match &self.0 {
             Inner::Positioned(device) => device.shape(),

@@ -66,8 +66,7 @@ pub struct ResponseStats {
 
 impl ResponseStats {
     /// Creates the combined statistics of independent replications. The confidence interval is
-    /// Student's, over the means of the non-empty replications, and `None` if there are fewer than
-    /// two.
+    /// Student's, over the means of at least two non-empty replications.
     pub fn from_replications<'s>(runs: impl Iterator<Item = &'s ResponseSummary>) -> Option<Self> {
         let mut all = ResponseSummary::default();
         let mut means_ms = Vec::new();
@@ -206,11 +205,11 @@ impl Moments {
         (self.sum > 0).then(|| variance / (mean * mean))
     }
 
-    /// Returns the sum of the squared deviations over `count - 1`. The textbook formula `squares -
-    /// sum² / count` loses all digits when the spread is small compared to the mean, and its
-    /// integer form overflows. Around the mean rounded down, `floor = (sum - rest) / count`, the
-    /// sum of squares is `squares - floor * (sum + rest)`. This is an integer, and no term exceeds
-    /// `squares`. The rounding adds exactly `rest² / count`.
+    /// Returns the variance in ns². The textbook formula `squares - sum² / count` loses all digits
+    /// when the spread is small compared to the mean, and its integer form overflows. Around the
+    /// mean rounded down, `floor = (sum - rest) / count`, the sum of squares is `squares - floor *
+    /// (sum + rest)`. This is an integer, and no term exceeds `squares`. The rounding adds exactly
+    /// `rest² / count`.
     fn variance_ns2(&self) -> Option<f64> {
         if self.count < 2 {
             return None;
@@ -338,8 +337,7 @@ mod tests {
 
     #[test]
     fn the_first_integers_have_their_closed_form() {
-        // 1..=n has the mean (n + 1) / 2 and the variance n (n + 1) / 12; n = 2999 makes both
-        // integers.
+        // 1..=n has mean (n + 1) / 2 and variance n (n + 1) / 12; n = 2999 makes both integers.
         let moments = moments_of(1..=2999);
         assert_eq!(moments.count(), 2999);
         assert_eq!(moments.mean(), Some(Span::from_ns(1500)));
@@ -367,8 +365,7 @@ mod tests {
 
     #[test]
     fn squares_beyond_128_bits_are_counted() {
-        // With equal numbers of zeros and largest spans, the variance of n spans is (max / 2)² n /
-        // (n - 1).
+        // Half of n spans are zero, and half maximal: the variance is (max / 2)² n / (n - 1).
         let moments = moments_of([0, i64::MAX].repeat(1000));
         let mut halves = moments_of([0].repeat(1000));
         halves.merge(&moments_of([i64::MAX].repeat(1000)));

@@ -188,8 +188,7 @@ impl<'t, C> Args<'t, C> {
         })
     }
 
-    /// Returns the value of `key`, if any. `read` takes the value and the field, and returns its
-    /// own errors.
+    /// Returns the value of `key`, if any. `read` gets value and field, and returns its own errors.
     pub fn maybe_read<T>(
         &mut self,
         key: &'static str,

@@ -132,7 +132,6 @@ macro_rules! family {
 
 use family;
 
-/// Returns the names of generators.
 fn names(infos: &[GeneratorInfo]) -> Vec<&'static str> {
     infos.iter().map(|info| info.name).collect()
 }
@@ -210,8 +209,7 @@ impl Stream {
         }
     }
 
-    /// Returns the requests of this stream on `disk`, generated from `seed` as for the first stream
-    /// of a workload.
+    /// Returns the requests of this stream on `disk`, generated from `seed` as for a first stream.
     ///
     /// # Panics
     /// If a request does not fit on the disk, or a share is not between 0 and 1.

@@ -22,13 +22,15 @@ pub enum DueAction {
 }
 
 impl Failures {
-    /// Schedules `failures`, in any order. A rebuild on a spare takes `share` of the time; `None`
-    /// means no rebuild.
+    /// Schedules `failures`, in any order. A rebuild takes `share` of the time; `None` means none.
     ///
     /// # Panics
     /// If a member fails twice, or there is a rebuild without a failure.
     pub fn new(failures: &[Failure], share: Option<f64>) -> Self {
-        assert!(share.is_none() || !failures.is_empty(), "a rebuild needs a failure");
+        assert!(
+            share.is_none() || !failures.is_empty(),
+            "a rebuild needs a failure"
+        );
         let mut members: Vec<usize> = failures.iter().map(|failure| failure.member).collect();
         members.sort_unstable();
         if let Some(twice) = members.windows(2).find(|two| two[0] == two[1]) {
@@ -66,13 +68,11 @@ impl Failures {
         }
     }
 
-    /// Returns when a member fails or the rebuild continues.
     pub fn next_event(&self) -> Option<Instant> {
         let failure = self.pending.front().map(|failure| failure.at);
         failure.into_iter().chain(self.pause_end()).min()
     }
 
-    /// Returns when the rebuild continues, if it is paused.
     fn pause_end(&self) -> Option<Instant> {
         self.rebuild.as_ref()?.next
     }
@@ -160,13 +160,11 @@ pub struct Progress {
     pub total: u64,
     /// The time at which the rebuild began.
     pub began: Option<Instant>,
-    /// At the last completion of a request: the number of completed steps, and the end of the pause
-    /// after the last of them.
+    /// The completed steps at the last completion of a request, and the end of the following pause.
     pub under_load: (u64, Option<Instant>),
     /// The time at which the rebuild ended, even if it stopped early.
     pub ended: Option<Instant>,
-    /// The block that stopped the rebuild because it could not be read or written; with parity, the
-    /// first block of its row.
+    /// The bad block that stopped the rebuild; with parity, the first block of its row.
     pub stopped: Option<Lbn>,
 }
 
@@ -195,7 +193,6 @@ pub struct Rebuild {
 }
 
 impl Rebuild {
-    /// Creates a rebuild of `total` steps that has not begun.
     pub fn new(share: f64, total: u64) -> Self {
         assert!(share > 0.0 && share <= 1.0, "invalid share {share}");
         Self {
@@ -210,7 +207,6 @@ impl Rebuild {
         }
     }
 
-    /// Starts the rebuild, if it has not started.
     #[inline]
     pub fn wake(&mut self, now: Instant) {
         if self.step_start.is_none() {

@@ -4,8 +4,7 @@ use crate::device::{Completion, ComponentReport, Device, SubmitError, check};
 use crate::request::Request;
 use crate::units::{Bytes, Instant, SectorCount};
 
-/// Devices of equal size. Each request names its device ([`Request::unit`]), which is created on
-/// first use.
+/// Equal devices. Each request names its device ([`Request::unit`]), created on first use.
 ///
 /// Each disk serves its requests independently, with its own queue. Finding the next event examines
 /// all disks, so this is meant for tens of disks rather than thousands.

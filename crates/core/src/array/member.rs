@@ -99,13 +99,11 @@ impl Member {
         }
     }
 
-    /// Counts a command that was removed from the queue.
     pub fn count_removed(&mut self, now: Instant, command: &Request) {
         self.writes_waiting -= usize::from(command.op == Op::Write);
         self.count_waiting(now);
     }
 
-    /// Records the new length of the queue.
     pub fn count_waiting(&mut self, now: Instant) {
         let waiting = self.queue.len();
         self.meter.wait(now, waiting, self.writes_waiting);
@@ -140,8 +138,7 @@ pub fn next_of(
     Some(pending.request)
 }
 
-/// The devices of an array, by number. A spare has the last number, and no slot until it replaces a
-/// member.
+/// The devices of an array, by number. A spare is last, and has no slot until it replaces a member.
 pub struct Slots {
     numbers: Vec<usize>,
     /// Devices that have left their slot.
@@ -271,7 +268,6 @@ pub struct Events {
     nodes: Vec<u128>,
 }
 
-/// Later than all events.
 const NO_EVENT: u128 = u128::MAX;
 
 impl Events {

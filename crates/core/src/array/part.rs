@@ -78,8 +78,7 @@ impl Deref for Commands {
     }
 }
 
-/// The commands for a part of a request: those of the first step, and those that follow if all
-/// succeed.
+/// The commands for a part of a request. The second step follows if the first succeeds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Plan {
     /// The rows that the part claims; empty for most plans.
@@ -103,8 +102,7 @@ impl Plan {
     }
 }
 
-/// Number of bits of a command id that contain its index in a step, which has at most one command
-/// for each block.
+/// Bits of a command id for its index in a step, which has at most one command per block.
 const COMMAND_BITS: u32 = 17;
 
 /// Returns the id of command number `index` of the current step of a part.
@@ -190,9 +188,7 @@ pub struct Part {
     pub blocks: Range<u64>,
     /// Number of rows that the part waits for.
     pub blocked: u64,
-    /// The commands of the current step.
     pub commands: Commands,
-    /// The commands of the next step.
     follow: Commands,
     /// Commands of this step that have not ended.
     left: usize,
@@ -249,7 +245,6 @@ impl Part {
         }
     }
 
-    /// Returns the first block of the part.
     pub const fn first(&self) -> Lbn {
         Lbn(self.blocks.start)
     }
@@ -264,7 +259,6 @@ impl Part {
         self.left - self.waiting
     }
 
-    /// Returns the range of `request` that this part serves.
     pub fn sub_request(&self, request: &Request) -> Request {
         Request {
             start: self.first(),
@@ -381,7 +375,6 @@ impl Part {
     }
 }
 
-/// Builds the command `access` for `request`.
 #[inline(always)]
 pub fn member_command(request: &Request, id: u64, access: &Access) -> Request {
     // No other request is outstanding with an ordered one, so its commands need no order.
@@ -446,17 +439,14 @@ impl Rows {
     }
 }
 
-/// Returns the blocks of a request.
 pub fn blocks_of(request: &Request) -> Range<u64> {
     request.start.0..request.end().0
 }
 
-/// Returns true if two ranges have a block in common.
 pub const fn overlaps(one: &Range<u64>, other: &Range<u64>) -> bool {
     one.start < other.end && other.start < one.end
 }
 
-/// Returns the more severe of two statuses.
 pub fn more_severe(one: Status, other: Status) -> Status {
     if other == Status::Good {
         return one;

@@ -16,8 +16,7 @@ use crate::units::{Bytes, Instant, Lbn, SectorCount, Span};
 
 /// A model of a placement for tests. The defaults are for placements with two copies of all data.
 pub(crate) trait Model: Placement {
-    /// Writes to the same blocks take effect in order of arrival, and on all members when they
-    /// complete.
+    /// Writes to one block take effect in order of arrival, and on all members when they complete.
     const IS_SERIAL: bool = false;
 
     /// A failed member still completes the commands that it is serving, but they have no effect.
@@ -26,17 +25,14 @@ pub(crate) trait Model: Placement {
     /// Number of writes among three requests.
     const WRITES: u64 = 1;
 
-    /// Returns the maximum length of the next request.
     fn max_sectors(_: &mut Generator, _blocks: u64) -> u64 {
         6
     }
 
-    /// Returns the number of the device in the slot `member`.
     fn device_in(array: &Array<Self>, member: usize) -> usize {
         array.slots.numbers()[member]
     }
 
-    /// Returns the slot of a device.
     fn slot_of(array: &Array<Self>, device: usize) -> Option<usize> {
         let numbers = array.slots.numbers();
         numbers.iter().position(|number| *number == device)
@@ -57,8 +53,7 @@ pub(crate) trait Model: Placement {
         *found.expect("a block of the request or the rebuild").1
     }
 
-    /// Returns the blocks of the request that become known when `start` has been read, and their
-    /// values.
+    /// Returns the blocks, with their values, that become known when `start` has been read.
     fn read_values(
         array: &Array<Self>,
         part: &PartRecord,
@@ -86,10 +81,8 @@ pub(crate) trait Model: Placement {
         lost
     }
 
-    /// Checks the parity at `start`.
     fn check_parity(_: &Array<Self>, _start: u64, _stored: &dyn Fn(usize) -> u64) {}
 
-    /// Returns true if a spare has replaced a member permanently.
     fn has_replaced(_: &Array<Self>) -> bool {
         false
     }
@@ -136,7 +129,6 @@ impl PartRecord {
     }
 }
 
-/// Returns the value that a request writes to a block.
 fn value(request: u64, block: u64) -> u64 {
     (request * 1_000_003 + block).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
@@ -163,9 +155,7 @@ struct Shadow<P: Placement> {
     settled: Vec<usize>,
     /// The value of `settled` for the blocks of a request when it was submitted.
     settled_before: BTreeMap<u64, Vec<usize>>,
-    /// The requests that write.
     writes: BTreeSet<u64>,
-    /// The requests that have not completed.
     outstanding: BTreeMap<u64, Request>,
     /// For each read, the blocks that have been read or can be computed.
     found: BTreeMap<u64, BTreeSet<Lbn>>,
@@ -207,7 +197,6 @@ pub(crate) fn random_share(failures: &[Failure], dice: &mut Generator) -> Option
     has_rebuild.then(|| [0.2, 0.7, 1.0][below(dice, 3) as usize])
 }
 
-/// Returns the data that an array reports as lost.
 fn reported_loss(array: &impl Device) -> Option<DataLoss> {
     let mut parts = array.components(Instant::START).into_iter();
     parts.find_map(|part| match part.work {
@@ -247,8 +236,7 @@ impl<P: Model> Shadow<P> {
         shadow
     }
 
-    /// Applies the failures that are due, and records the lost blocks, without those that are
-    /// rebuilt.
+    /// Applies the failures that are due, and records the lost blocks that are not rebuilt.
     fn fail_by(&mut self, now: Instant) {
         let due = |failure: &&Failure| failure.at <= now;
         while let Some(&Failure { at, .. }) = self.failures.get(self.failed).filter(due) {
@@ -273,7 +261,10 @@ impl<P: Model> Shadow<P> {
     /// the two would be undefined.
     fn submit(&mut self, now: Instant, request: Request) {
         if request.op == Op::Write {
-            let mut writes = self.outstanding.values().filter(|other| other.op == Op::Write);
+            let mut writes = self
+                .outstanding
+                .values()
+                .filter(|other| other.op == Op::Write);
             let has_overlap = |other: &Request| overlaps(&blocks_of(&request), &blocks_of(other));
             if !P::IS_SERIAL && writes.any(has_overlap) {
                 return;
@@ -291,7 +282,6 @@ impl<P: Model> Shadow<P> {
         self.record_parts();
     }
 
-    /// Records the current parts of requests.
     fn record_parts(&mut self) {
         let array = &self.array;
         self.parts.retain(|id, _| array.parts.get(*id).is_some());
@@ -316,7 +306,6 @@ impl<P: Model> Shadow<P> {
         Some((progress.steps, progress.total))
     }
 
-    /// Continues to the next event.
     fn step(&mut self, at: Instant) {
         self.fail_by(at);
         let devices = 0..self.devices.len();
@@ -561,7 +550,8 @@ impl Device for SlowDevice {
             outcome: Outcome::Miss,
             status: Status::Good,
         });
-        self.outstanding.sort_by_key(|done| std::cmp::Reverse(done.at));
+        self.outstanding
+            .sort_by_key(|done| std::cmp::Reverse(done.at));
         Ok(())
     }
 

@@ -3,8 +3,7 @@
 use std::error::Error;
 use std::fmt;
 
-/// The maximum number of disks of a layout. In longer chains, there are too many sets of failed
-/// disks to count.
+/// The maximum number of disks. Longer chains have too many sets of failed disks to count.
 pub const MAX_DISKS: usize = 24;
 
 /// The placement of the secondary copies (liu05, section 9.1.2).
@@ -15,7 +14,7 @@ pub enum LayoutKind {
     /// Interleaved declustering: the secondary copies of a disk's data are striped over the other
     /// disks of its cluster.
     Interleaved {
-        /// The number of disks in a cluster: at least 2, and a divisor of the number of disks.
+        /// The size of a cluster, at least 2; it divides the number of disks.
         cluster: usize,
     },
     /// Chained declustering: the secondary copies of a disk's data are on the next disk, and those
@@ -24,8 +23,7 @@ pub enum LayoutKind {
     /// Group rotate declustering: clusters form pairs, and each cluster has the secondary copies of
     /// the other one. They are striped over its disks, rotated by one disk with each row.
     GroupRotate {
-        /// The number of disks in a cluster: at least 1; twice this number divides the number of
-        /// disks.
+        /// The size of a cluster, at least 1; twice the size divides the number of disks.
         cluster: usize,
     },
 }
@@ -71,8 +69,7 @@ impl Layout {
     /// Creates a layout on `disks` disks, 2 to [`MAX_DISKS`].
     ///
     /// # Errors
-    /// If the disks cannot be divided into the pairs, clusters, or pairs of clusters that `kind`
-    /// needs.
+    /// If the disks do not divide into the pairs, clusters, or pairs of clusters of `kind`.
     pub fn new(kind: LayoutKind, disks: usize) -> Result<Self, LayoutError> {
         check(kind, disks)?;
         let mut layout = Self {
@@ -99,8 +96,7 @@ impl Layout {
         self.disks
     }
 
-    /// Returns the disks of block `block`, which is in row `block` / N, where N is the number of
-    /// disks.
+    /// Returns the disks of block `block`, which is in row `block` / N of an array of N disks.
     ///
     /// This follows the prose of the thesis and gives the layouts of its figures 9.1 to 9.5. Where
     /// the prose leaves the order of rows open, row 0 uses the first disk that it allows.

@@ -37,7 +37,14 @@ impl SeekTimes {
         let rows: Arc<[SeekEntry]> = distances
             .map(|(d, extra)| SeekEntry::new(mechanics, d, extra, cylinders))
             .collect();
-        let shortest = |row: usize| *rows[row].total.as_flattened().iter().min().expect("a row has four totals");
+        let shortest = |row: usize| {
+            *rows[row]
+                .total
+                .as_flattened()
+                .iter()
+                .min()
+                .expect("a row has four totals")
+        };
         let without_settle = Mechanics {
             track_settle: Span::ZERO,
             cylinder_settle: Span::ZERO,
@@ -63,9 +70,9 @@ impl SeekTimes {
         &self.rows[(self.zero_row + to.0 - from.0) as usize]
     }
 
-    /// Returns the times of a movement between two cylinders: of the arm, and of the additional
-    /// head switch and settle. Their sum is never negative. A transfer that `continues` skips the
-    /// settle of a request.
+    /// Returns the times of the arm, and of additional head switch and settle, between two
+    /// cylinders. The sum is never negative. A transfer that `continues` skips the settle of a
+    /// request.
     #[inline]
     pub fn parts(
         &self,

@@ -7,8 +7,7 @@ use crate::sched::{Knowledge, PolicyConfig};
 use crate::stack::{BoxedDevice, InsufficientKnowledge};
 use crate::units::{Lbn, SectorCount};
 
-/// The parameters of a mirrored pair. By default, reads are routed in turn, and queues are in FCFS
-/// order.
+/// The parameters of a mirrored pair. By default, reads are routed in turn, and queues are FCFS.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MirrorConfig {
     /// The order in which each member serves the commands that wait for it.

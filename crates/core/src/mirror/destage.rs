@@ -42,8 +42,7 @@ pub enum DestageScheme {
     /// batches, by the members in turn.
     Alternating,
     /// Alternating destages with conditional priority (AD-CP, liu05 section 8.1.2): single writes
-    /// are also processed while no read waits, and no batch begins while `reads` (TR) or more reads
-    /// wait.
+    /// are also processed while no read waits, and no batch begins while TR reads wait.
     Conditional {
         /// TR, at least one.
         reads: usize,
@@ -103,17 +102,13 @@ pub(super) struct SideState {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Choice {
     Read,
-    /// Serves the oldest write.
     Write,
-    /// Starts a batch of the oldest writes.
     BeginBatch,
-    /// Serves the next write of its batch.
     ContinueBatch,
     Wait,
 }
 
 impl DestageConfig {
-    /// Chooses the next action of `member`, which is free.
     pub(super) fn choose(&self, state: &PairState, member: usize) -> Choice {
         let own = &state.sides[member];
         if own.batch > 0 {
@@ -256,8 +251,7 @@ impl WriteQueue {
         Some(next)
     }
 
-    /// Ends the batch of a member, which is now idle, if all its writes are served. Returns true if
-    /// so.
+    /// Ends the batch of a member, now idle, if all its writes are served. Returns true if so.
     pub fn end_batch(&mut self) -> bool {
         self.batch.take_if(|batch| batch.left == 0).is_some()
     }

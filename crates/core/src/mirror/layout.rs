@@ -6,7 +6,6 @@ use crate::array::{Access, Commands};
 use crate::request::Op;
 use crate::units::SectorCount;
 
-/// The order of blocks on each member.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Layout {
     /// The units of the second member, if it holds them in reverse order.
@@ -31,8 +30,7 @@ impl Layout {
         Self { transposed }
     }
 
-    /// Returns the position of a block on a member, or the block at a position: the function is its
-    /// own inverse.
+    /// Returns the position of a block on a member, or the block at a position (its own inverse).
     pub(super) fn position(&self, member: usize, block: u64) -> u64 {
         match self.transposed.filter(|_| member == 1) {
             Some(Units { size, count }) if block / size < count => {
@@ -42,7 +40,6 @@ impl Layout {
         }
     }
 
-    /// Returns the commands for the copy of a request on a member.
     #[inline(always)]
     pub(super) fn commands(&self, member: usize, op: Op, blocks: Range<u64>) -> Commands {
         let access = |blocks: Range<u64>| {

@@ -69,7 +69,6 @@ impl Mirror {
         self.feed_pair(now);
     }
 
-    /// Passes a read to the member in whose half it begins.
     pub(super) fn share_divided(
         &mut self,
         divided: Division,
@@ -103,9 +102,8 @@ impl Mirror {
         self.placement.sides[member].load += 1;
     }
 
-    /// Removes from the reserve of a member, and returns, the read that it serves for the other
-    /// member. It does so only if it has no commands of its own and enough commands wait for the
-    /// other member.
+    /// Removes and returns a read from the reserve of a member, if the member has no commands of
+    /// its own and enough commands wait for the other.
     pub(super) fn next_of_other(&mut self, member: usize, now: Instant) -> Option<Request> {
         let threshold = self.placement.divided?.relaxed?;
         let others = self.members[1 - member].queue.len() as u64;

@@ -18,8 +18,7 @@ pub enum Routing {
     /// To the members in turn.
     #[default]
     Cyclic,
-    /// By address: reads that begin before `pivot` go to the first member, and all others to the
-    /// second.
+    /// By address: reads that begin before `pivot` go to the first member, others to the second.
     Affinity {
         /// The first block of the second member's half.
         pivot: Lbn,
@@ -55,11 +54,9 @@ impl Routing {
     }
 }
 
-/// A routing and its state.
 pub(super) struct Router {
     routing: Routing,
     generator: Generator,
-    /// The member whose turn it is.
     turn: usize,
 }
 
@@ -77,8 +74,7 @@ impl Router {
         self.routing.rehearsed().is_some()
     }
 
-    /// Returns the member on which a read costs less by the routing's measure, or the first in a
-    /// tie.
+    /// Returns the member on which a read costs less by the routing's measure; the first in a tie.
     pub fn compare(&self, now: Instant, prospects: &[Prospect<'_>; 2]) -> usize {
         let [first, second] = prospects;
         let is_second = match self.routing {
@@ -143,8 +139,7 @@ pub(super) struct Prospect<'a> {
 /// Totals of the requests of a member that serves them by shortest access time.
 #[derive(Clone, Copy, Default)]
 struct Totals {
-    /// Sum of the times from now to the completion of each request, which ends with its last
-    /// command.
+    /// Sum of the times from now to the completion of the last command of each request.
     responses: Span,
     /// Sum of the times from the choice of each command to its completion.
     services: Span,
@@ -172,8 +167,7 @@ impl Prospect<'_> {
         (begin, trial.completed_at())
     }
 
-    /// Returns the totals of the waiting commands, including the read if it is `added`, in SATF
-    /// order.
+    /// Returns the totals of the waiting commands, with the read if `added`, in SATF order.
     fn by_access(&self, now: Instant, added: bool) -> Totals {
         let (mut trial, mut at) = self.trial(now);
         let mut policy = Satf::default().policy(&trial);

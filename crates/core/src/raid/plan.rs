@@ -6,7 +6,6 @@ use crate::array::{Access, Commands, Plan};
 use crate::request::{Op, Request};
 use crate::units::{Lbn, SectorCount};
 
-/// The redundancy in a row of stripe units.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Redundancy {
     None,
@@ -24,11 +23,9 @@ pub struct Layout {
     redundancy: Redundancy,
     members: u64,
     unit: u64,
-    /// The number of blocks of a member.
     sectors: u64,
 }
 
-/// A row of stripe units.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StripeRow {
     pub index: u64,
@@ -71,7 +68,6 @@ impl Layout {
         }
     }
 
-    /// Returns the number of data blocks.
     pub fn capacity(&self) -> SectorCount {
         SectorCount(self.width() * self.sectors)
     }
@@ -103,12 +99,10 @@ impl Layout {
         }
     }
 
-    /// Returns the row of a block of the array.
     pub fn row_of(&self, block: Lbn) -> StripeRow {
         self.row(block.0 / (self.unit * self.width()))
     }
 
-    /// Returns the member with the parity of a row.
     pub fn parity(&self, row: u64) -> Option<usize> {
         let last = self.members - 1;
         self.has_parity()
@@ -146,8 +140,7 @@ impl Layout {
 }
 
 impl StripeRow {
-    /// Returns the number of the data unit that contains a block of this row, and the offset of the
-    /// block in it.
+    /// Returns the number of the data unit that contains a block, and the offset of the block.
     pub fn unit_of(&self, block: u64) -> (u64, u64) {
         let offset = block - self.first;
         (offset / self.unit, offset % self.unit)
@@ -158,14 +151,12 @@ impl StripeRow {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Health {
     pub failed: Option<usize>,
-    /// The first row that has not been rebuilt. In earlier rows, the spare replaces the failed
-    /// member.
+    /// The first row that has not been rebuilt. The spare serves all earlier rows.
     pub rebuilt: u64,
 }
 
 impl Health {
-    /// Returns the health of an array in which `member` cannot be read and nothing has been
-    /// rebuilt.
+    /// Returns the health of an array that has lost `member` and has rebuilt nothing.
     pub fn without(member: usize) -> Self {
         Self {
             failed: Some(member),
@@ -173,7 +164,6 @@ impl Health {
         }
     }
 
-    /// Returns the member that is missing in a row.
     pub fn missing(&self, row: u64) -> Option<usize> {
         self.failed.filter(|_| row >= self.rebuilt)
     }
@@ -324,8 +314,7 @@ impl RowPart {
     }
 }
 
-/// Plans a write to rows with parity: one part for each run of full rows, and one for each other
-/// row.
+/// Plans a write to rows with parity: a part for each run of full rows and each other row.
 fn plan_write(layout: &Layout, health: Health, first: u64, end: u64, each: &mut impl FnMut(Plan)) {
     let mut start = first;
     while start < end {
@@ -358,7 +347,6 @@ fn plan_write(layout: &Layout, health: Health, first: u64, end: u64, each: &mut 
     }
 }
 
-/// Plans a write to a part of a row.
 fn plan_row(layout: &Layout, health: Health, part: &RowPart, blocks: Range<u64>) -> Plan {
     let row = part.row.index;
     let missing = health.missing(row);
@@ -405,8 +393,7 @@ fn plan_row(layout: &Layout, health: Health, part: &RowPart, blocks: Range<u64>)
 }
 
 /// Returns the reads that a write needs for the new parity: the data that it does not write at the
-/// offsets `recomputed`, which begin or end with the hull, and the old data and parity at all
-/// others.
+/// offsets `recomputed`, which begin or end with the hull, and elsewhere the old data and parity.
 fn reads_for_parity(layout: &Layout, part: &RowPart, recomputed: &Range<u64>) -> Vec<Access> {
     let row = part.row.index;
     let modified = hull_without(&part.hull(), recomputed);
@@ -427,8 +414,7 @@ fn reads_for_parity(layout: &Layout, part: &RowPart, recomputed: &Range<u64>) ->
     data.chain(parity).collect()
 }
 
-/// Plans a read from an array with a failed member, whose blocks are computed from the rest of the
-/// row.
+/// Plans a read from an array in which the blocks of a failed member have to be computed.
 fn plan_read(layout: &Layout, health: Health, first: u64, end: u64, each: &mut impl FnMut(Plan)) {
     let mut pending = first;
     let mut start = first;

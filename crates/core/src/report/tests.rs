@@ -43,8 +43,7 @@ fn at_ms(ms: u64) -> Instant {
     Instant::from_ns(ms * 1_000_000)
 }
 
-/// Each request takes 10 ms. Arrivals are at 5, 9 and 35 ms, and so completions are at 15, 25 and
-/// 45 ms.
+/// Each request takes 10 ms. They arrive at 5, 9 and 35 ms, and complete at 15, 25 and 45 ms.
 fn schedule(warm_up: u64) -> Report {
     let mut report = Report::new(warm_up);
     serve(&[5, 9, 35].map(at_ms), Span::from_ms(10.0), &mut report);
@@ -54,8 +53,7 @@ fn schedule(warm_up: u64) -> Report {
 #[test]
 fn a_schedule_worked_out_by_hand() {
     let report = schedule(0);
-    // The period is 5 to 45 ms: busy from 5 to 25 and from 35 to 45, with one request waiting from
-    // 9 to 15.
+    // From 5 to 45 ms: busy from 5 to 25 and from 35 to 45, one request waits from 9 to 15.
     assert_eq!(report.requests_count(), 3);
     assert_eq!(report.elapsed(), Span::from_ms(40.0));
     assert_eq!(report.utilisation_fraction(), Some(30.0 / 40.0));
@@ -255,8 +253,8 @@ fn means_round_to_the_nearest_nanosecond_below_zero_too() {
     assert_eq!(settle(&report), Span::from_ns(-2));
 }
 
-/// Three requests of 10 ms: one for the first disk at 5 ms, and two for the second disk at 7 and 9
-/// ms. The last waits until 17 ms.
+/// Runs three requests of 10 ms: one for the first disk at 5 ms, and two for the second at 7 and 9
+/// ms.
 fn two_disks(warm_up: u64) -> Vec<Report> {
     let mut disks = Disks::new(warm_up);
     let served = |unit, arrived, at| {
@@ -277,8 +275,7 @@ fn two_disks(warm_up: u64) -> Vec<Report> {
 #[test]
 fn disks_are_reported_over_a_common_period() {
     let reports = two_disks(0);
-    // From 5 to 27 ms, the first disk is busy for 10 ms and the second for 20 ms, and one request
-    // waits for 8 ms.
+    // From 5 to 27 ms: the disks are busy for 10 and 20 ms, and one request waits for 8 ms.
     let busy = reports.iter().map(Report::utilisation_fraction);
     assert!(busy.eq([Some(10.0 / 22.0), Some(20.0 / 22.0)]));
     let waiting = reports.iter().map(Report::waiting_mean_count);
@@ -341,8 +338,7 @@ fn two_runs_have_the_interval_of_two_values() {
     assert_eq!(both.requests_count(), 5);
     assert_eq!(both.elapsed(), Span::from_ms(70.0));
     assert_eq!(both.waiting_max_count(), 1);
-    // The standard error of two values is half their distance; t with one degree of freedom is
-    // 12.706205.
+    // The standard error of two values is half their distance. Student's t is 12.706205.
     let close = |found: Option<f64>, expected: f64| {
         let error = found.unwrap() / expected - 1.0;
         assert!(error.abs() < 1e-12, "{found:?} {expected}");
@@ -370,8 +366,7 @@ fn two_runs_have_the_interval_of_two_values() {
         t * (75.0 - 2.0 / 0.03) / 2.0,
     );
     assert_eq!(both.mean_number(Report::cache_hit_fraction), Some(0.0));
-    // Responses of 10, 16, 10 ms and of 16, 10 ms: the means are 12 and 13 ms, and 12.4 ms over
-    // all.
+    // Responses of 10, 16, 10 ms and 16, 10 ms: the means are 12 and 13 ms, and 12.4 ms overall.
     let replicated = ReplicatedTotals::new(vec![a.all(), b.all()]);
     let stats = replicated.stats().unwrap();
     assert_eq!((stats.count, stats.mean_ms), (5, 12.4));

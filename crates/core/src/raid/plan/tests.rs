@@ -10,7 +10,6 @@ use crate::units::SectorCount;
 struct Bytes {
     layout: Layout,
     failed: Option<usize>,
-    /// Rows that have been rebuilt.
     rebuilt: u64,
     /// The contents of each member; the failed one may not be read.
     members: Vec<Vec<u8>>,
@@ -53,7 +52,6 @@ impl Bytes {
         self.failed.filter(|_| position >= rows)
     }
 
-    /// Rebuilds the next row.
     fn rebuild(&mut self) {
         let plan = rebuild(&self.layout, self.health());
         let mut known = Known::new();
@@ -298,8 +296,7 @@ fn accesses(layout: &Layout, op: Op, first: u64, sectors: u64) -> Vec<[Vec<(usiz
     found
 }
 
-/// Worked out from the left-symmetric table of five disks: row 0 is 0 1 2 3 P and row 1 is 5 6 7 P
-/// 4.
+/// From the left-symmetric table of five disks: row 0 is 0 1 2 3 P, and row 1 is 5 6 7 P 4.
 #[test]
 fn accesses_worked_by_hand() {
     let (unit, sectors) = (SectorCount(10), SectorCount(100));
