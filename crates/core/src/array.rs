@@ -12,11 +12,11 @@
 //!
 //! Members may fail permanently. If a second failure loses data, nothing is served after it, and
 //! the component reports include the loss ([`Device::components`]). A spare can take the slot of
-//! the first member that fails. It is rebuilt in steps, starting at the failure, or at the first
-//! request if the member failed before. A step waits for earlier writes to its blocks, and later
-//! writes to these blocks wait for the step. After each step the rebuild pauses in proportion to
-//! the time that the step took. Its commands have the lowest priority, for policies that use
-//! priorities. The rebuild stops at a block that it cannot read.
+//! the first member that fails. The spare is then rebuilt in steps, starting at the failure, or at
+//! the first request if the member failed before it. A step waits for earlier writes to its blocks,
+//! and later writes to these blocks wait for the step. After each step the rebuild pauses in
+//! proportion to the time that the step took. Its commands have the lowest priority, for policies
+//! that use priorities. The rebuild stops at a block that it cannot read.
 //!
 //! [`IndependentDisks`] is simpler: each request names its device.
 
@@ -152,7 +152,7 @@ pub trait Placement: Send + Sized {
     /// Returns the only part of a request that has begun, if its command may still be aborted.
     fn abortable(array: &Array<Self>, request: u64) -> Option<u64>;
 
-    /// Handles the failure of a member. No data have been lost before it.
+    /// Handles the failure of a member. No data have been lost before this failure.
     fn fail(array: &mut Array<Self>, failure: Failure);
 
     /// Starts the next step of the rebuild.

@@ -205,14 +205,14 @@ impl Declustered {
     ) -> Result<Self, InsufficientKnowledge> {
         let sectors = members[0].capacity();
         for member in &members {
-            assert_eq!(sectors, member.capacity(), "unequal member capacities");
+            assert_eq!(sectors, member.capacity(), "the members differ in capacity");
         }
         let disks = config.layout.disks();
         let spares = usize::from(config.rebuild_share.is_some());
         assert_eq!(disks + spares, members.len());
         assert!(config.failures.iter().all(|failure| failure.member < disks));
         let rows = config.rows(sectors);
-        assert!(rows > 0, "members are smaller than a unit");
+        assert!(rows > 0, "a member has no room for two units");
         let mut members = Member::build(members, &config.policy)?;
         let spare = members.split_off(disks).pop();
         let failures = Failures::new(&config.failures, config.rebuild_share);

@@ -1,4 +1,4 @@
-//! The trait that everything that serves requests implements, and the types of its results.
+//! The trait of everything that can serve requests, and the types of its results.
 //!
 //! A drive is a device, and so is everything that wraps devices: a host queue, a set of disks, an
 //! observer, a fault injector. Requests enter with [`Device::submit`], completions leave with
@@ -33,10 +33,11 @@ pub trait Device: Send {
         check(request, self.capacity())
     }
 
-    /// Returns true if the device has room for a request. A queue above it chooses only then.
+    /// Returns true if the device has room for a request. Only then does a queue above it choose
+    /// one.
     fn has_room(&self) -> bool;
 
-    /// Returns true if the device would accept this request now. The request must be valid.
+    /// Returns true if the device would accept this request, which must be valid, now.
     #[inline]
     fn accepts(&self, _: &Request) -> bool {
         self.has_room()
@@ -475,7 +476,8 @@ pub struct RedundancyWork {
     pub rebuilt_fraction: Option<f64>,
     /// Time from the start of the rebuild until its end.
     pub rebuild_time: Option<Span>,
-    /// Projected total time, from the progress until the last completion of a request, if any.
+    /// Projected time of the whole rebuild, from its progress until the last completion of a
+    /// request.
     pub rebuild_projected: Option<Span>,
     /// The unreadable block at which the rebuild stopped.
     pub stopped: Option<Lbn>,

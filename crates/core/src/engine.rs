@@ -275,8 +275,8 @@ pub struct ReplayStep {
     pub think: Span,
 }
 
-/// Replays a trace in the way in which it was measured, with one request at a time. Each is issued
-/// when the measured pause after the completion of the previous request has passed.
+/// Replays a trace as it was measured: one request at a time, each issued when the measured pause
+/// after the completion of the previous request has passed.
 #[derive(Clone, Debug)]
 pub struct Replay<I: Iterator<Item = ReplayStep>> {
     remaining: I,
@@ -453,7 +453,7 @@ mod tests {
     #[derive(Default)]
     struct Busy {
         now: Instant,
-        inside: Option<(Instant, Request)>,
+        current: Option<(Instant, Request)>,
     }
 
     fn ms(ms: i64) -> Instant {
@@ -470,16 +470,16 @@ mod tests {
         }
 
         fn has_room(&self) -> bool {
-            self.inside.is_none()
+            self.current.is_none()
         }
 
         fn submit(&mut self, now: Instant, request: Request) -> Result<(), SubmitError> {
-            self.inside = Some((now, request));
+            self.current = Some((now, request));
             Ok(())
         }
 
         fn next_event(&self) -> Option<Instant> {
-            match self.inside {
+            match self.current {
                 Some((arrived, _)) => Some(arrived + Span::from_ns(1_000_000)),
                 None => (self.now < ms(10)).then_some(ms(10)),
             }
@@ -487,7 +487,7 @@ mod tests {
 
         fn advance(&mut self, now: Instant) -> Option<Completion> {
             self.now = now;
-            let (arrived, request) = self.inside.take()?;
+            let (arrived, request) = self.current.take()?;
             Some(Completion {
                 request,
                 arrived,

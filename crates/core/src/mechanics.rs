@@ -51,7 +51,7 @@ pub struct Approach {
     pub seek: Span,
     /// Head switch without arm movement, and write settle; an effective value may be negative.
     pub settle: Span,
-    /// Wait of the head on the track for data to write.
+    /// Wait for data to write, with the head over the track.
     pub hold: Span,
     /// Rotational wait for the first sector.
     pub wait: Span,
@@ -211,7 +211,7 @@ impl Piece {
         SectorCount(self.physical.down(sectors.0.min(self.through) - 1) + 1)
     }
 
-    /// Returns the same piece one revolution, which takes `period`, later.
+    /// Returns the same piece one revolution of `period` later.
     pub fn next_time(self, period: Span) -> Self {
         Self {
             begin: self.begin + period,

@@ -170,7 +170,7 @@ impl Mirror {
     ) -> Result<Self, InsufficientKnowledge> {
         let sectors = members[0].capacity();
         for device in members.iter().chain(&spare) {
-            assert_eq!(sectors, device.capacity(), "unequal member capacities");
+            assert_eq!(sectors, device.capacity(), "the members differ in capacity");
         }
         check_knowledge(&members, config)?;
         let has_rebuild = config.rebuild.is_some();
@@ -509,7 +509,7 @@ impl Mirror {
             failed => failed.filter(|_| read.op.is_read()),
         };
         self.parts.discard(id);
-        // The other member has succeeded or failed to write its copy.
+        // The other member has written its copy, or has failed to.
         let other = self.parents[request].state.ended[1 - slot];
         self.finish_unserved(request, status.unwrap_or(other), now);
     }

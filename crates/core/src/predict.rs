@@ -22,7 +22,7 @@ use crate::units::{Angle, Instant, Span};
 /// Penalty in revolutions (about 0.5 ms) for contradicting the predicted buffer contents.
 const SURPRISE: f64 = 0.05;
 
-/// Penalty in revolutions for losing or gaining one, which often takes little time.
+/// Penalty in revolutions for losing or gaining one: small, as the arm is often only just late.
 const SLIP: f64 = 0.05;
 
 /// A model that follows a real drive.
@@ -67,7 +67,8 @@ impl Predictor {
         Self::with_core(Core::with_layout(spec, layout), clock)
     }
 
-    /// Creates a predictor for a drive in the state of `core`, whose platter is as in `clock`.
+    /// Creates a predictor for a drive in the state of `core`, with `clock` as the estimate of its
+    /// platter.
     pub fn with_core(core: Core, clock: Clock) -> Self {
         Self {
             completed: core,
@@ -186,7 +187,7 @@ impl Predictor {
     }
 
     /// Records unexpected behaviour of the drive at `at`, such as serving requests out of order.
-    /// The outstanding requests are dropped, and the angle becomes unknown.
+    /// The predictions of outstanding requests are dropped, and the angle becomes unknown.
     pub fn lose(&mut self, at: Instant) {
         if let Some(last) = self.outstanding.pop_back() {
             self.completed = last.after;

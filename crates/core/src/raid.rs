@@ -165,7 +165,7 @@ impl Raid {
     ) -> Result<Self, InsufficientKnowledge> {
         let sectors = members[0].capacity();
         for member in &members {
-            assert_eq!(sectors, member.capacity(), "unequal member capacities");
+            assert_eq!(sectors, member.capacity(), "the members differ in capacity");
         }
         let redundancy = match config.level {
             Level::Zero => Redundancy::None,

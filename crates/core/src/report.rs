@@ -558,7 +558,7 @@ impl Observer for Windows {
 /// Averages over the time since a start instant.
 #[derive(Clone, Copy, Debug, Default)]
 struct Occupancy {
-    inside: u64,
+    outstanding: u64,
     /// 1 while any request is outstanding.
     busy: OverTime,
     /// The number of outstanding requests except one.
@@ -566,38 +566,38 @@ struct Occupancy {
 }
 
 impl Occupancy {
-    fn new(start: Instant, inside: u64) -> Self {
+    fn new(start: Instant, outstanding: u64) -> Self {
         Self {
-            inside,
-            busy: OverTime::new(start, inside.min(1)),
-            waiting: OverTime::new(start, inside.saturating_sub(1)),
+            outstanding,
+            busy: OverTime::new(start, outstanding.min(1)),
+            waiting: OverTime::new(start, outstanding.saturating_sub(1)),
         }
     }
 
     /// Returns the occupancy of the same device, averaged from `now` on.
     fn from(&self, now: Instant) -> Self {
-        Self::new(now, self.inside)
+        Self::new(now, self.outstanding)
     }
 
     #[inline]
     fn enter(&mut self, now: Instant) {
-        self.step(now, self.inside + 1);
+        self.step(now, self.outstanding + 1);
     }
 
     #[inline]
     fn leave(&mut self, now: Instant) {
-        self.step(now, self.inside - 1);
+        self.step(now, self.outstanding - 1);
     }
 
     /// Sets the number of outstanding requests, which changes either `busy` or `waiting`.
     #[inline]
-    fn step(&mut self, now: Instant, inside: u64) {
-        let greater = inside.max(self.inside);
-        self.inside = inside;
+    fn step(&mut self, now: Instant, outstanding: u64) {
+        let greater = outstanding.max(self.outstanding);
+        self.outstanding = outstanding;
         if greater == 1 {
-            self.busy.set(now, inside);
+            self.busy.set(now, outstanding);
         } else {
-            self.waiting.set(now, inside - 1);
+            self.waiting.set(now, outstanding - 1);
         }
     }
 }

@@ -33,8 +33,8 @@ impl Failures {
         );
         let mut members: Vec<usize> = failures.iter().map(|failure| failure.member).collect();
         members.sort_unstable();
-        if let Some(twice) = members.windows(2).find(|two| two[0] == two[1]) {
-            panic!("member {} fails twice", twice[0]);
+        if let Some(pair) = members.windows(2).find(|pair| pair[0] == pair[1]) {
+            panic!("member {} fails twice", pair[0]);
         }
         let mut pending = failures.to_vec();
         pending.sort_by_key(|failure| (failure.at, failure.member));

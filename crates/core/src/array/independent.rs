@@ -4,7 +4,8 @@ use crate::device::{Completion, ComponentReport, Device, SubmitError, check};
 use crate::request::Request;
 use crate::units::{Bytes, Instant, SectorCount};
 
-/// Equal devices. Each request names its device ([`Request::unit`]), created on first use.
+/// Devices of equal size. Each request names its device ([`Request::unit`]), which is created on
+/// first use.
 ///
 /// Each disk serves its requests independently, with its own queue. Finding the next event examines
 /// all disks, so this is meant for tens of disks rather than thousands.
@@ -12,7 +13,7 @@ pub struct IndependentDisks<D, F> {
     make: F,
     max: u16,
     disks: Vec<D>,
-    /// The instant of the next event of each disk, cached because it is expensive to ask a drive.
+    /// The instant of the next event of each disk, cached because querying a drive is expensive.
     events: Vec<Option<Instant>>,
 }
 
@@ -47,7 +48,11 @@ impl<D: Device, F: FnMut() -> D + Send> IndependentDisks<D, F> {
     fn grow(&mut self, disk: usize, now: Instant) {
         while self.disks.len() <= disk {
             let mut device = (self.make)();
-            assert_eq!(device.capacity(), self.capacity(), "unequal disk sizes");
+            assert_eq!(
+                device.capacity(),
+                self.capacity(),
+                "the disks differ in capacity"
+            );
             let done = device.advance(now);
             assert_eq!(done, None, "a new disk has no requests");
             self.events.push(device.next_event());

@@ -165,7 +165,7 @@ impl Slots {
     }
 
     /// Removes a member that has no commands left from its slot. Returns true if the spare takes
-    /// the slot, which needs `use_spare`.
+    /// the slot, which it does only with `use_spare`.
     pub fn replace(
         &mut self,
         members: &mut [Member],

@@ -226,7 +226,7 @@ fn random_array(dice: &mut Generator, log: &Log) -> TestArray<TwoCopies> {
     let devices = SlowDevice::build_several(disks + usize::from(has_spare), sectors, dice, log);
     let array = Declustered::new(devices, config);
     TestArray {
-        array: array.expect("block numbers suffice"),
+        array: array.expect("the policy needs only block numbers"),
         members: disks,
         has_spare,
         sectors,

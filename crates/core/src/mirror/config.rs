@@ -88,8 +88,16 @@ pub(super) fn check_knowledge(
         check(name, Knowledge::Times)?;
     }
     if let Some(destaging) = config.destaging {
-        assert_eq!(config.reads, ReadDispatch::Shared, "for destaging");
-        assert_eq!(config.writes, WriteCompletion::Both, "for destaging");
+        assert_eq!(
+            config.reads,
+            ReadDispatch::Shared,
+            "destaging needs a shared queue"
+        );
+        assert_eq!(
+            config.writes,
+            WriteCompletion::Both,
+            "destaging needs both copies"
+        );
         let (needed, name) = destaging.order.required_knowledge();
         check(name, needed)?;
     }

@@ -42,7 +42,7 @@ pub enum DestageScheme {
     /// batches, by the members in turn.
     Alternating,
     /// Alternating destages with conditional priority (AD-CP, liu05 section 8.1.2): single writes
-    /// are also processed while no read waits, and no batch begins while TR reads wait.
+    /// are also processed while no read waits, and no batch begins while TR or more reads wait.
     Conditional {
         /// TR, at least one.
         reads: usize,

@@ -107,7 +107,7 @@ fn random_pair(
     let members = [(); 2].map(|()| devices.next().expect("a member"));
     let pair = Mirror::with_spare(members, devices.next(), &config);
     TestArray {
-        array: pair.expect("block numbers suffice"),
+        array: pair.expect("the policy needs only block numbers"),
         members: 2,
         has_spare,
         sectors,

@@ -95,7 +95,7 @@ impl Model for Stripes {
             |member| layout.block(member, Lbn(start)).is_none() && !Self::has(array, member, start);
         if !members.clone().any(is_missing) {
             let sum = members.fold(0, |sum, member| sum ^ stored(member));
-            assert_eq!(sum, 0, "parity at {start}");
+            assert_eq!(sum, 0, "wrong parity at {start}");
         }
     }
 
@@ -119,7 +119,7 @@ fn random_raid(dice: &mut Generator, log: &Log) -> TestArray<Stripes> {
     let has_spare = config.rebuild_share.is_some();
     let devices = SlowDevice::build_several(count + usize::from(has_spare), sectors, dice, log);
     TestArray {
-        array: Raid::new(devices, &config).expect("order of arrival"),
+        array: Raid::new(devices, &config).expect("the policy needs only block numbers"),
         members: count,
         has_spare,
         sectors,

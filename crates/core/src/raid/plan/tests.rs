@@ -150,7 +150,7 @@ impl Bytes {
             Some(self.layout.member(row.index, unit)) == self.missing(row.start)
         };
         let lost = new.keys().filter(|block| is_lost(block)).count();
-        assert_eq!(written + lost, bytes.len(), "each block once");
+        assert_eq!(written + lost, bytes.len(), "each block is written once");
         self.acknowledged[first as usize..][..bytes.len()].copy_from_slice(bytes);
     }
 
@@ -191,7 +191,10 @@ impl Bytes {
             }
             let parity = parity.filter(|parity| Some(*parity) != self.missing(position));
             let kept = parity.map(|parity| self.members[parity][position as usize]);
-            assert!(kept.is_none_or(|kept| kept == sum), "parity at {position}");
+            assert!(
+                kept.is_none_or(|kept| kept == sum),
+                "wrong parity at {position}"
+            );
         }
     }
 }
