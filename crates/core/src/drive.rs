@@ -170,7 +170,11 @@ impl Drive {
             breakdown_mismatch(completion);
         }
         let is_ordered = completion.at >= self.last && served.open >= self.open;
-        assert!(is_ordered, "{completion:?} before {:?}", self.last);
+        assert!(
+            is_ordered,
+            "out of order: {completion:?} after {:?}",
+            self.last
+        );
         self.last = completion.at;
         self.open = served.open;
         if self.next.is_none() {

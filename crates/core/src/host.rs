@@ -16,7 +16,7 @@ use crate::units::{Instant, Lbn, SectorCount};
 pub struct Host<D: Device + Estimate> {
     device: D,
     queue: CommandQueue<D>,
-    /// Requests inside the device.
+    /// Requests that the device has accepted.
     children: Children<Parent>,
     /// The child id of an ordered request; until it completes, nothing else is submitted.
     fence: Option<u64>,
@@ -26,7 +26,7 @@ pub struct Host<D: Device + Estimate> {
     merger: Option<Box<Merger>>,
 }
 
-/// The origin of a command inside the device.
+/// The origin of a command that the device has accepted.
 struct Parent {
     /// The id of the request, or of the first of the merged requests.
     id: u64,
@@ -74,11 +74,11 @@ impl<D: Device + Estimate> Host<D> {
     /// policy estimated only its own transfer. No request waits for others to merge with.
     ///
     /// # Panics
-    /// If `max` is not from 1 to [`Request::MAX_SECTORS`], or requests already wait.
+    /// If `max` is not from 1 to [`Request::MAX_SECTORS`], or requests are already waiting.
     pub fn merging(self, max: SectorCount) -> Self {
         let is_in_range = (1..=Request::MAX_SECTORS.0).contains(&max.0);
         assert!(is_in_range, "invalid command size {max:?}");
-        assert!(self.queue.is_empty(), "requests already wait");
+        assert!(self.queue.is_empty(), "requests are already waiting");
         Self {
             merger: Some(Box::new(Merger {
                 max,

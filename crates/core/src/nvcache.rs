@@ -504,7 +504,7 @@ impl Device for NvCache {
     }
 }
 
-/// Returns the status of a request in a destage from `start` on that ended with `status`.
+/// Returns the status of a request whose destage begins at `start` and has ended with `status`.
 fn status_in_destage(status: Status, start: u64, request: &Request) -> Status {
     let Status::MediumError { offset } = status else {
         return status;

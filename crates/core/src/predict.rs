@@ -323,7 +323,7 @@ const DRIFT: f64 = 1e-16;
 pub enum Continuity {
     /// The times are measured, so the angle can be followed.
     Unbroken,
-    /// The times are not measured: a completion gives the angle only while the drive stays busy.
+    /// The times are not measured: a completion reveals the angle only while the drive is busy.
     Unknown,
 }
 

@@ -317,7 +317,7 @@ impl ReplicatedTotals {
     /// # Panics
     /// If there are none.
     pub fn new(runs: Vec<RequestTotals>) -> Self {
-        assert!(!runs.is_empty(), "no runs");
+        assert!(!runs.is_empty(), "there must be at least one run");
         Self { runs }
     }
 

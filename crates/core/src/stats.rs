@@ -298,7 +298,10 @@ pub fn demerit(a: &SortedSpans, b: &SortedSpans) -> Option<Span> {
     let (width_a, width_b) = (len_b / common, len_a / common);
     let range = u128::from(len_a) * u128::from(width_a);
     // Ensures that neither half below can overflow.
-    assert!(range <= 1 << 64, "samples of {len_a} and {len_b} spans");
+    assert!(
+        range <= 1 << 64,
+        "samples of {len_a} and {len_b} spans are too large"
+    );
 
     // The integral, in two overlapping halves of 64 bits, because squares alone may need 128.
     let (mut high, mut low) = (0u128, 0u128);

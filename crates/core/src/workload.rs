@@ -291,7 +291,7 @@ impl Workload {
     /// Parses a workload from the text of a TOML file, for `disk`. Errors call the file `file`.
     ///
     /// # Errors
-    /// Like those of [`Self::parse`], with the file and line; also if the text is not TOML.
+    /// Those of [`Self::parse`], with the file and line, and an error if the text is not TOML.
     #[cfg(feature = "toml")]
     pub fn parse_toml(text: &str, file: &str, disk: Disk) -> Result<Self, InputError> {
         document::read(text, file, disk)

@@ -73,7 +73,7 @@ fn copies_are_spread_evenly() {
     }
 }
 
-/// Interleaved clusters of two disks, rotated ones of one disk, and a chain of two are pairs.
+/// Clusters of two disks, rotated clusters of one disk, and chains of two are mirrored pairs.
 #[test]
 fn the_smallest_clusters_are_mirrored_pairs() {
     for disks in [2, 6, 12] {
