@@ -71,7 +71,6 @@ pub enum CacheBacking {
     Pair(Box<Mirror>),
 }
 
-/// A request to the backing device.
 enum Child {
     /// A read that the cache could not serve, or a flush that is passed to the device.
     Passed(Pending),

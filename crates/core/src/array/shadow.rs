@@ -91,7 +91,6 @@ pub(crate) trait Model: Placement {
     fn serve_waiting(_: &mut Array<Self>, _now: Instant) {}
 }
 
-/// Totals of the random runs.
 #[derive(Debug, Default)]
 pub(crate) struct Counts {
     /// Blocks that were read.
@@ -102,7 +101,6 @@ pub(crate) struct Counts {
     pub held: u64,
 }
 
-/// An array of slow devices.
 pub(crate) struct TestArray<P: Placement> {
     pub array: Array<P>,
     pub members: usize,
@@ -492,7 +490,6 @@ pub(crate) type Log = Arc<Mutex<Vec<(usize, Request)>>>;
 pub(crate) struct SlowDevice {
     number: usize,
     sectors: SectorCount,
-    /// Maximum number of concurrent commands.
     room: usize,
     dice: Generator,
     outstanding: Vec<Completion>,

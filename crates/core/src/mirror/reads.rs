@@ -10,7 +10,6 @@ use crate::stack::BoxedDevice;
 use crate::units::{Instant, Span};
 
 impl Mirror {
-    /// Returns the first command that `request` would cause on a member.
     fn first_command(&self, member: usize, request: &Request) -> Request {
         let commands = self.copy_commands(member, request);
         member_command(request, request.id, &commands[0])

@@ -286,7 +286,6 @@ impl RowPart {
         }
     }
 
-    /// Returns the offsets that are covered in a unit.
     fn offsets(&self, unit: u64) -> Range<u64> {
         if unit < self.from.0 || unit > self.to.0 {
             return 0..0;
