@@ -350,8 +350,8 @@ impl Placement for TwoCopies {
             array.lose_command(id, at);
         }
         // Reads must not be retried on a failed member.
-        let tries = |part: &Part| part.other.is_some_and(|other| other.member == member);
-        while let Some(id) = array.parts.find(tries) {
+        let would_retry = |part: &Part| part.other.is_some_and(|other| other.member == member);
+        while let Some(id) = array.parts.find(would_retry) {
             array.parts[id].other = None;
         }
         array.release(at);

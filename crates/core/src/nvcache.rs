@@ -216,13 +216,13 @@ impl NvCache {
         near.retain(|(sent, _)| overlaps(sent, &blocks) || self.is_merged(sent, &blocks));
         let mut is_free = true;
         for (sent, child) in near {
-            let both = merged.start.min(sent.start)..merged.end.max(sent.end);
-            let fits = both.end - both.start <= Request::MAX_SECTORS.0;
+            let union = merged.start.min(sent.start)..merged.end.max(sent.end);
+            let fits = union.end - union.start <= Request::MAX_SECTORS.0;
             if fits && self.take_back(now, child) {
                 let taken = self.dirty.remove_sent(sent.start);
                 parents.splice(0..0, taken.into_iter().flat_map(|sent| sent.parents));
                 self.work.overwritten += overlap_len(&sent, &blocks);
-                merged = both;
+                merged = union;
             } else if overlaps(&sent, &merged) {
                 is_free = false;
             }
@@ -237,8 +237,8 @@ impl NvCache {
 
     /// Returns true if the destages of `sent` and of the adjacent `blocks` are merged.
     fn is_merged(&self, sent: &Range<u64>, blocks: &Range<u64>) -> bool {
-        let both = blocks.end.max(sent.end) - blocks.start.min(sent.start);
-        self.config.merge.is_some_and(|max| both <= max.0)
+        let sectors = blocks.end.max(sent.end) - blocks.start.min(sent.start);
+        self.config.merge.is_some_and(|max| sectors <= max.0)
     }
 
     /// Takes a destage back from the device if it has not begun. Returns true if it succeeds.
@@ -391,8 +391,8 @@ impl NvCache {
 
     /// Returns when the battery fails, if its failure has an effect.
     fn battery_event(&self) -> Option<Instant> {
-        let changes = !self.is_hurrying && !self.dirty.is_empty();
-        self.config.battery_fails.filter(|_| changes)
+        let has_effect = !self.is_hurrying && !self.dirty.is_empty();
+        self.config.battery_fails.filter(|_| has_effect)
     }
 }
 
@@ -432,9 +432,9 @@ impl Device for NvCache {
 
     fn next_event(&self) -> Option<Instant> {
         let due = self.due.front().map(|completion| completion.at);
-        let inside = self.backing.device().next_event();
+        let backing = self.backing.device().next_event();
         let battery = self.battery_event();
-        [due, battery, inside].into_iter().flatten().min()
+        [due, battery, backing].into_iter().flatten().min()
     }
 
     fn advance(&mut self, now: Instant) -> Option<Completion> {
@@ -661,16 +661,16 @@ impl Dirty {
         let others = self.later.range(blocks.start..=blocks.end);
         let near = before.into_iter().chain(others);
         let free = |(start, later): (&u64, &PostponedDestage)| {
-            let own = *start..later.end;
-            let near = self.sent_near(&own);
-            let is_free = near.iter().all(|(sent, _)| !overlaps(sent, &own));
-            is_free.then_some(own)
+            let blocks = *start..later.end;
+            let near = self.sent_near(&blocks);
+            let is_free = near.iter().all(|(sent, _)| !overlaps(sent, &blocks));
+            is_free.then_some(blocks)
         };
-        let own = near
+        let ready = near
             .filter(|(_, later)| later.end > blocks.start)
             .find_map(free)?;
-        let later = self.later.remove(&own.start)?;
-        self.blocks -= own.end - own.start;
-        Some((own, later.parents))
+        let later = self.later.remove(&ready.start)?;
+        self.blocks -= ready.end - ready.start;
+        Some((ready, later.parents))
     }
 }

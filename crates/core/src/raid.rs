@@ -326,12 +326,12 @@ impl Placement for Stripes {
     fn status(array: &mut Raid, id: u64, device: usize, done: &Completion) -> Status {
         let part = &array.parts[id];
         let (first, is_rebuild) = (part.first(), part.parent.is_none());
-        let own = if is_rebuild {
+        let translated = if is_rebuild {
             done.status
         } else {
             array.translate_status(id, device, done)
         };
-        let status = array.excused_status(id, device, done).unwrap_or(own);
+        let status = array.excused_status(id, device, done).unwrap_or(translated);
         if is_rebuild && !status.is_success() {
             let bad = done.bad_block();
             let block = bad.and_then(|bad| Self::block_at(array, device, bad));

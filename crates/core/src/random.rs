@@ -13,8 +13,8 @@ pub type Generator = Pcg64Mcg;
 pub fn generator(seed: u64, stream: usize, purpose: Purpose) -> Generator {
     // The factor is odd, so seeds differ between streams. The generator's seeding scatters the
     // bits.
-    let own = seed ^ (stream as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    Generator::seed_from_u64(own ^ purpose as u64)
+    let stream_seed = seed ^ (stream as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    Generator::seed_from_u64(stream_seed ^ purpose as u64)
 }
 
 /// The purpose of the random numbers of one stream. Requests do not depend on the load.

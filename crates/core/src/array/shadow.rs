@@ -348,9 +348,9 @@ impl<P: Model> Shadow<P> {
         }
         // Later reads must not return data that this write has replaced.
         for block in blocks {
-            let own = value(done.request.id, block);
+            let written = value(done.request.id, block);
             let mut history = self.history[block as usize].iter();
-            let number = history.position(|value| *value == own);
+            let number = history.position(|value| *value == written);
             let settled = &mut self.settled[block as usize];
             *settled = (*settled).max(number.expect("a write in the history"));
         }

@@ -136,9 +136,9 @@ fn errors_are_one_line() {
 fn is_lost(layout: &Layout, rows: u64, failed: DiskSet, spare: (usize, u64), unit: u64) -> bool {
     let (disks, row) = (layout.copy_disks(unit), unit / layout.disks() as u64);
     let copies = [(disks.primary, row), (disks.secondary, rows + row)];
-    let has =
+    let exists =
         |(disk, own): (usize, u64)| !failed.contains(disk) || disk == spare.0 && own < spare.1;
-    !copies.into_iter().any(has)
+    !copies.into_iter().any(exists)
 }
 
 /// Scans every unit of small arrays in all layouts, with each possible progress of the rebuild.

@@ -201,12 +201,12 @@ fn littles_law_and_the_wait_of_a_random_queue() {
     serve(&arrivals, service, &mut report);
 
     // L = lambda W is exact, because no request is outstanding at either end.
-    let inside = report.waiting_mean_count().unwrap() + report.utilisation_fraction().unwrap();
+    let outstanding = report.waiting_mean_count().unwrap() + report.utilisation_fraction().unwrap();
     let mean_s = report.all().responses().stats().unwrap().mean_ms / 1e3;
     let by_little = report.throughput_per_s().unwrap() * mean_s;
     // The mean response, about 15 million ns, is rounded to the nanosecond.
-    let error = inside / by_little - 1.0;
-    assert!(error.abs() < 1e-7, "{inside} {by_little}");
+    let error = outstanding / by_little - 1.0;
+    assert!(error.abs() < 1e-7, "{outstanding} {by_little}");
 
     // M/D/1 at half load (Pollaczek and Khinchine): rho^2 / (2 (1 - rho)) = 0.25 requests wait. The
     // worst of eight other streams of this length is off by 1.5 %.
