@@ -292,34 +292,34 @@ impl FromIterator<usize> for DiskSet {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LayoutError {
     /// Fewer than two disks, or more than [`MAX_DISKS`].
-    DiskCount(usize),
+    Disks(usize),
     /// Basic mirroring of an odd number of disks.
-    OddDisks(usize),
+    Pairs(usize),
     /// Clusters of one disk, which have no room for a second copy.
-    SmallClusters,
+    Small,
     /// The size of a cluster (first) does not divide the number of disks (second).
-    IndivisibleDisks(usize, usize),
+    Clusters(usize, usize),
     /// An odd number of clusters: the size of a cluster (first) and the number of disks (second).
-    OddClusters(usize, usize),
+    PairsOfClusters(usize, usize),
 }
 
 impl fmt::Display for LayoutError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::DiskCount(disks) => {
+            Self::Disks(disks) => {
                 write!(
                     f,
                     "found {disks} as the number of disks, expected 2 to {MAX_DISKS}"
                 )
             }
-            Self::OddDisks(disks) => {
+            Self::Pairs(disks) => {
                 write!(f, "basic mirroring needs pairs, found {disks} disks")
             }
-            Self::SmallClusters => write!(f, "found clusters of 1 disk, expected 2 or more"),
-            Self::IndivisibleDisks(cluster, disks) => {
+            Self::Small => write!(f, "found clusters of 1 disk, expected 2 or more"),
+            Self::Clusters(cluster, disks) => {
                 write!(f, "clusters of {cluster} do not divide {disks} disks")
             }
-            Self::OddClusters(cluster, disks) => {
+            Self::PairsOfClusters(cluster, disks) => {
                 let found = match (disks / cluster, cluster) {
                     (1, _) => format!("one cluster of {cluster} disks"),
                     (number, 1) => format!("{number} clusters of 1 disk"),
@@ -335,19 +335,19 @@ impl Error for LayoutError {}
 
 fn check(kind: LayoutKind, disks: usize) -> Result<(), LayoutError> {
     if !(2..=MAX_DISKS).contains(&disks) {
-        return Err(LayoutError::DiskCount(disks));
+        return Err(LayoutError::Disks(disks));
     }
     let divides = |cluster: usize| cluster > 0 && disks.is_multiple_of(cluster);
     match kind {
-        LayoutKind::Basic if !divides(2) => Err(LayoutError::OddDisks(disks)),
-        LayoutKind::Interleaved { cluster: 1 } => Err(LayoutError::SmallClusters),
+        LayoutKind::Basic if !divides(2) => Err(LayoutError::Pairs(disks)),
+        LayoutKind::Interleaved { cluster: 1 } => Err(LayoutError::Small),
         LayoutKind::Interleaved { cluster } | LayoutKind::GroupRotate { cluster }
             if !divides(cluster) =>
         {
-            Err(LayoutError::IndivisibleDisks(cluster, disks))
+            Err(LayoutError::Clusters(cluster, disks))
         }
         LayoutKind::GroupRotate { cluster } if !divides(2 * cluster) => {
-            Err(LayoutError::OddClusters(cluster, disks))
+            Err(LayoutError::PairsOfClusters(cluster, disks))
         }
         _ => Ok(()),
     }
