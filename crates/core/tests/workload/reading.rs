@@ -184,7 +184,7 @@ fn invalid_arrivals() {
         ("poisson", &format!("poisson.rate: found nothing, {rate}")),
         (
             "poisson(rate=1/s, mean=1s)",
-            "poisson.rate: found both a rate and a mean, expected only one",
+            "poisson.rate: found both a rate and a mean, expected one of them",
         ),
         (
             "poisson(rate=1/s, rate=2/s)",
