@@ -2,33 +2,33 @@
 //!
 //! # Hypothesis
 //! The time from a command until the drive can read a sector is a fixed overhead plus a seek time
-//! that depends on the distance in cylinders. Inward seeks may be longer than outward ones, by the
-//! same time at all distances.
+//! that depends on the distance in cylinders. Inward seeks may take longer than outward ones, by
+//! the same time at all distances.
 //!
 //! # Test vector
-//! Pairs of reads ([`crate::mtbrc`]): the first on one cylinder, the second on another one, sent so
-//! that its sector passes when the drive may just have reached it. The inner loop of the paper's
-//! MTBRC search is over distances in whole sectors; here the second read is sent at any time, and
-//! the result bounds the seek time, until the interval is at most 0.25 % or 0.006 ms either way.
-//! Five starting points are spread evenly over the cylinders, and seeks alternate in direction.
+//! Pairs of reads ([`crate::mtbrc`]) on two cylinders. The second is sent so that its sector passes
+//! about when the arm arrives. The paper's MTBRC search steps through distances in whole sectors;
+//! here the second read may be sent at any time, and each pair bounds the seek time, until the
+//! bounds are within 0.25 % or 0.006 ms of their middle. Five starting points are spread evenly
+//! over the cylinders, and seeks alternate in direction.
 //!
 //! The distances follow the paper: all up to 10 cylinders, then every 2nd, 5th, 10th, 25th and
 //! 100th. Its drives had a few thousand cylinders; on drives of more than 20,000 the steps grow
-//! from 100 to 4 % of the distance. A sixth of them, over the whole curve, is measured first. If a
-//! point deviates from the line between its neighbours, the midpoints of the adjacent intervals are
-//! also measured, and so on. Distances that exceed the time limit are omitted and reported, as are
-//! those whose pairs do not bound the time.
+//! from 100 to 4 % of the distance. One in six of them is measured first, over the whole curve.
+//! Where the curve bends, midpoints of the adjacent intervals are added until linear interpolation
+//! is accurate. Distances for which there is no time left, or whose pairs do not bound the seek
+//! time, are omitted and reported.
 //!
 //! # Decision
-//! The seek time is the difference between the thresholds of its pairs and of pairs on one track.
-//! Whatever else the latter need, such as settling, is indistinguishable from the overhead and
-//! counts as part of it. If read-ahead must end first, pairs start where it leaves the head.
+//! The seek time is the threshold of pairs over the distance minus that of pairs on one track. If
+//! the latter also settle, for example, that time cannot be distinguished from the overhead and
+//! counts as part of it. If read-ahead must end first, seeks start where it leaves the head.
 //!
 //! # Confidence
-//! Half the interval between the longest lead that missed and the shortest that caught; if these
-//! overlap because seek times vary, the 95 % interval of a logistic fit. Once a seek time has been
-//! seen to vary, others may agree by chance, so more pairs are sent until that is unlikely. The
-//! maximum is the 95th percentile over all starting points.
+//! Half the interval between the longest lead that missed and the shortest that caught. If these
+//! overlap because seek times vary, half the 95 % interval of a logistic fit. Once a seek time has
+//! been seen to vary, pairs at other distances may agree only by chance, so more pairs are sent
+//! until that is unlikely. The maximum is the 95th percentile over all starting points.
 //!
 //! # Cost
 //! About 12 pairs for each distance, 1000 to 3000 in all; if seek times vary, up to 100 for each.
@@ -68,7 +68,7 @@ pub struct SeekPoint {
     pub maximum: Span,
 }
 
-/// Measures seeks before reads, by reads alone.
+/// Measures seeks before reads, using only reads.
 pub fn measure(disk: &mut Disk<'_>, setup: &Setup<'_>) -> Result<Seeks, Error> {
     Curve::new(disk, setup, Access::Read)?.measure()
 }
@@ -86,7 +86,8 @@ pub fn measure_writes(
     Ok((!are_parallel(reads, &writes)).then_some(writes))
 }
 
-/// Returns true if the curves differ by a constant where both are known and writes await the arm.
+/// Returns true if the curves differ by a constant, ignoring distances that are not in both curves
+/// or over which the data of a write arrive later than the arm.
 fn are_parallel(reads: &Seeks, writes: &Seeks) -> bool {
     let mut differences = Vec::new();
     for write in &writes.points {

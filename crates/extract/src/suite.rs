@@ -21,7 +21,8 @@ use diskarm_core::units::{Instant, Span};
 use crate::{Cost, Data, Disk, Effort, Error, Identity, Limits, Reply, Transport, TransportError};
 use measurements::Context;
 
-/// Opens a connection to the drive; the seed is for a simulated drive and its host.
+/// Opens a connection to the drive. The seed determines the randomness of a simulated drive and its
+/// host.
 pub type Connect<'a> = dyn FnMut(u64) -> Result<Box<dyn Transport>, TransportError> + 'a;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,7 +65,7 @@ pub fn identity(connect: &mut Connect<'_>) -> Result<Identity, RunError> {
     })
 }
 
-/// Makes the missing measurements. Fails if the transport does or a checkpoint is not saved.
+/// Makes the missing measurements. Fails if the transport fails or a checkpoint cannot be saved.
 pub fn run(
     connect: &mut Connect<'_>,
     checkpoint: &mut Checkpoint,
@@ -135,11 +136,11 @@ fn measure(
 pub struct Progress {
     pub measurement: &'static Measurement,
     pub effort: Effort,
-    /// Number of finished measurements, including failed and skipped ones.
+    /// Number of finished measurements, including those that failed or were skipped.
     pub done: usize,
-    /// The cost of the run so far, including the runs that it continues.
+    /// The cost so far, including that of the interrupted runs that this one continues.
     pub cost: Cost,
-    /// Estimated remaining time, from the usual times of other drives.
+    /// Estimated remaining time, based on typical times for other drives.
     pub left: Span,
 }
 
@@ -147,7 +148,7 @@ pub trait Observer {
     /// Called at the start of each measurement and after each command.
     fn progressed(&mut self, progress: &Progress);
 
-    /// Called after each measurement to save the checkpoint. A failure ends the run.
+    /// Called after each measurement to save the checkpoint. An error ends the run.
     fn save(&mut self, checkpoint: &Checkpoint) -> Result<(), String>;
 }
 
@@ -182,16 +183,18 @@ fn obstacle(checkpoint: &Checkpoint, measurement: &Measurement) -> Option<Outcom
     unmet.or_else(forbidden).map(Outcome::Skipped)
 }
 
-/// Fraction of each measurement's share of time that earlier measurements cannot use.
+/// Fraction of each measurement's share of the time that is reserved for it.
 const RESERVED_SHARE: f64 = 0.5;
 
-/// Factor of a run's time limit if completions scatter by more than this many nanoseconds.
+/// Factor by which the time limit of a run grows if completions scatter, and the scatter in
+/// nanoseconds above which it applies.
 const NOISY_FACTOR: (f64, f64) = (3.0, 20_000.0);
 
-/// Returns the limits of `measurement`: the remaining time minus that reserved for others.
+/// Returns the limits of `measurement`: it may use the remaining time, except what is reserved for
+/// others.
 fn limits(checkpoint: &Checkpoint, measurement: &Measurement) -> Limits {
     let options = &checkpoint.options;
-    // Maximum commands per measurement, and minutes of drive time for all measurements.
+    // Maximum number of commands per measurement, and total drive time in minutes.
     let choices = [(1_000_000, 20.0), (3_000_000, 30.0), (10_000_000, 120.0)];
     let (commands, minutes) = options.effort.choose(choices);
     let all: f64 = MEASUREMENTS.iter().map(|one| one.share).sum();
@@ -265,8 +268,8 @@ mod tests {
         }
     }
 
-    /// Even if every measurement uses up its limit, the run stays within its time, and each
-    /// measurement has time left.
+    /// Even if every measurement uses all the time it may, each has enough, and the run ends in
+    /// time.
     #[test]
     fn no_measurement_takes_the_time_of_the_others() {
         for (effort, minutes) in [(Effort::Quick, 20.0), (Effort::Normal, 30.0)] {
@@ -289,7 +292,6 @@ mod tests {
         }
     }
 
-    /// A run may take longer if completion times scatter, because means of many samples are needed.
     #[test]
     fn a_run_may_take_three_times_as_long_if_ends_scatter() {
         let options = options(Effort::Normal);

@@ -21,13 +21,13 @@ const DELAYS: [f64; 3] = [100_000.0, 70_000.0, 130_000.0];
 
 pub(super) struct Selection {
     pub vectors: Vec<TestVector>,
-    /// Hypotheses for which no vector was found.
+    /// Hypotheses that no vector distinguishes from the best one.
     pub indistinguishable: Vec<Hypothesis>,
-    /// Hypotheses whose predictions differ only for some host delays.
+    /// Hypotheses whose predictions differ from the best one's only for some host delays.
     pub uncertain: Vec<Hypothesis>,
 }
 
-/// Selects `each` vectors per open hypothesis that distinguish it from the best one.
+/// For each open hypothesis, selects vectors that distinguish it from the best one.
 pub(super) fn select_vectors(
     context: &mut Context<'_, '_>,
     open: &[Hypothesis],
@@ -90,11 +90,11 @@ struct Target<'h> {
     model: Core,
     /// Number of vectors still needed.
     missing: usize,
-    /// Vectors for which the predictions differ with some host delays.
+    /// Vectors for which the predictions differ only for some host delays.
     uncertain: Vec<TestVector>,
 }
 
-/// Predicts when the commands of a vector are sent and end, with this host delay.
+/// Predicts when the commands of a vector are sent and when they end, for this host delay.
 fn timeline(model: &Core, vector: &TestVector, delay: f64) -> Vec<(f64, f64)> {
     let mut replay = Replay::new(model, vector.first, START);
     let mut ended = START;
@@ -133,7 +133,7 @@ struct Generation {
     read_segments: u64,
 }
 
-/// Generates a random test vector with sizes that are critical for the best or another hypothesis.
+/// Generates a random test vector, using the buffer sizes of the best hypothesis or of another one.
 pub(super) fn random_vector(context: &mut Context<'_, '_>, others: &[Hypothesis]) -> TestVector {
     let (zone, last) = (context.below(3) as usize, context.below(3) == 0);
     let area = context.area(zone, last);
@@ -233,7 +233,8 @@ fn push_run(
     }
 }
 
-/// Appends a read at the expected position of the head, or on the next track, during read-ahead.
+/// Appends a read of the blocks that the head should reach during read-ahead, or of the same ones a
+/// track later.
 fn push_chase(
     context: &mut Context<'_, '_>,
     generation: &mut Generation,
@@ -244,7 +245,6 @@ fn push_chase(
     };
     let pause = context.pairs.uniform() * 4e6;
     let sector = context.period() / generation.area.length() as f64;
-    // Includes an estimate of the command overheads.
     let passed = (pause + context.pairs.uniform() * 3e6) / sector;
     let mut at = last.end + passed as u64;
     if context.below(3) == 0 {
@@ -272,7 +272,7 @@ fn command_size(context: &mut Context<'_, '_>, generation: &Generation) -> u64 {
     .clamp(1, 1024)
 }
 
-/// Chooses a block near the end of a range, the read-ahead, a segment or a track.
+/// Chooses a block near a boundary of an earlier command, its read-ahead, a segment or a track.
 fn boundary(context: &mut Context<'_, '_>, generation: &Generation) -> u64 {
     let near = [0, 0, 1, 1, 2, 8][context.below(6) as usize];
     let back = context.below(2) == 0;
