@@ -27,20 +27,18 @@
 //! about 30 reads.
 //!
 //! # Settling before absorbed writes
-//! The arm also settles on its track before a write that the cache absorbs, but then no miss is
-//! processed. The lead at which such a write just catches its sector therefore shows the settling
-//! time, which is otherwise part of a command's overhead, unless the media wait for data that
-//! arrive later than the arm. The test vector is a read, an absorbed write of one sector on the
-//! same track, and immediately a read from the media of a sector that passes half a revolution
-//! later. The second read waits until the write is on the media. It ends when its sector has
-//! passed, or, if the write missed its own sector, a revolution later. This is repeated with writes
-//! of two and of 17 sectors. If the arm waits for data, the lead for two sectors differs from that
-//! for one: it is longer if more data are needed or they arrive more slowly than the sectors pass,
-//! and shorter if the media wait longer for all data than for a part of them. The same holds for 17
-//! sectors, except that a slow bus makes that lead longer in any case. Confidence: half the
-//! interval of the lead, about 0.003 ms. The result includes the time to reconnect, which follows a
-//! miss but not an absorbed write, so settling may be shorter. Cost: about 50 times three commands
-//! for each size, at most 200 times.
+//! The arm also settles on its track before it writes what the cache has absorbed, but without the
+//! overhead of a miss. The lead at which such a write just catches its sector therefore shows the
+//! settling time, unless the media wait for data that arrive after the arm. The test vector is a
+//! read, an absorbed write of one sector on the same track, and immediately a read from the media
+//! of a sector that passes half a revolution later. The second read waits until the write is on the
+//! media. It ends when its sector has passed or, if the write missed its own sector, a revolution
+//! later. The same is done with writes of two and of 17 sectors. If the media wait for data, the
+//! lead for two sectors differs from that for one, and so does the lead for 17 sectors, although a
+//! slow bus makes the latter longer in any case. Confidence: half the interval of the lead, about
+//! 0.003 ms. The result includes the time to reconnect, which follows a miss but not an absorbed
+//! write, so settling may be shorter. Cost: about 50 times three commands for each size, at most
+//! 200 times.
 
 use diskarm_core::units::{Lbn, SectorCount, Span};
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! The distances that are measured, and the tracks of their pairs.
+//! The distances to measure, and the tracks of the pairs for each.
 
 use std::collections::BTreeSet;
 
@@ -9,18 +9,19 @@ use crate::pairs::Pairs;
 use crate::track::Track;
 use crate::{Effort, Error};
 
-/// Sufficient half-width of an interval in nanoseconds, and as a fraction of the seek time.
+/// Target half-width of an interval: the larger of a time in nanoseconds and a fraction of the seek
+/// time.
 pub(super) const NARROW: (f64, f64) = (6e3, 0.0025);
 
-/// Tolerated error of linear interpolation, in the same form.
+/// Tolerated error of linear interpolation, in the form of [`NARROW`].
 const MAX_BEND: (f64, f64) = (7e3, 0.0035);
 
-/// Returns the sufficient half-width of an interval for a seek of `time` nanoseconds.
+/// Returns the target half-width of the interval for a seek of `time` nanoseconds.
 pub(super) fn narrow(time: f64) -> f64 {
     NARROW.0.max(NARROW.1 * time)
 }
 
-/// Maximum number of cylinders for the distances of the paper.
+/// Maximum number of cylinders for which the distances are those of the paper.
 const PAPER: u32 = 20_000;
 
 /// Returns the initial distances, up to `last` cylinders (section 5.3).
@@ -46,7 +47,7 @@ pub(crate) fn distances(last: u32) -> Vec<u32> {
 /// One in this many distances is measured first.
 const COARSE: usize = 6;
 
-/// Reorders the distances so that a few from the whole curve come first, in case time runs out.
+/// Moves distances spread over the whole curve to the front, in case time runs out.
 pub(crate) fn coarse_first(distances: &[u32]) -> Vec<u32> {
     let last = distances.len() - 1;
     let mut order: Vec<usize> = (0..=last).collect();
@@ -58,17 +59,17 @@ pub(crate) fn refinements(effort: Effort) -> u32 {
     effort.choose([0, 200, 400])
 }
 
-/// A point of a curve: distance, time in nanoseconds, and its uncertainty.
+/// A point of a curve: distance, time in nanoseconds, and uncertainty of the time.
 pub(crate) type Measured = (u32, f64, f64);
 
 /// Returns the middle of the interval with the largest interpolation error, unless it is small.
 pub(crate) fn sharpest_bend(points: &[Measured], inconclusive: &BTreeSet<u32>) -> Option<u32> {
     let slope =
         |a: usize, b: usize| (points[b].1 - points[a].1) / f64::from(points[b].0 - points[a].0);
-    // If the curve kept its outside slope up to a kink in the middle of the interval, the line
-    // would be off by half the difference of slopes times the width; with a smooth curve it is off
-    // by an eighth. The outside slope spans at least half the width: two close points do not
-    // determine it.
+    // The estimated error is half the difference between the slopes inside and outside the
+    // interval, times its width: the error if the outside slope continued to a kink in the middle.
+    // Outside slopes span at least half the width, because two close points do not determine a
+    // slope.
     let of_interval = |k: usize| {
         let (left, right) = (points[k].0, points[k + 1].0);
         let wide = right - left;
@@ -81,7 +82,8 @@ pub(crate) fn sharpest_bend(points: &[Measured], inconclusive: &BTreeSet<u32>) -
             .flatten()
             .map(|outside| (outside - inside).abs());
         let off = turns.fold(0.0, f64::max) * f64::from(wide) / 2.0;
-        // If seek times vary, points are less certain than requested, and bend the curve at random.
+        // If seek times vary, points are less certain than requested, and the curve bends at
+        // random.
         let excess = |k: usize| (points[k].2 - narrow(points[k].1)).max(0.0);
         let allowed = MAX_BEND.0.max(MAX_BEND.1 * points[k].1) + 3.0 * excess(k).max(excess(k + 1));
         let middle = left + wide / 2;
@@ -92,7 +94,7 @@ pub(crate) fn sharpest_bend(points: &[Measured], inconclusive: &BTreeSet<u32>) -
     worst.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, d)| d)
 }
 
-/// Maximum distance of a track from the requested cylinder.
+/// Maximum distance of a track from the requested cylinder, plus one.
 const SHIFTS: u32 = 64;
 
 #[derive(Clone, Copy, Debug)]
@@ -103,9 +105,9 @@ pub(crate) struct Movement {
     pub inward: bool,
 }
 
-/// Returns the tracks of the two commands of a pair. The second is this many cylinders from the
-/// position of the head after the first, and under the same head if possible: otherwise a seek
-/// shorter than a head switch would be hidden. Both are between cylinders `first` and `last`.
+/// Returns the tracks of the two commands of a pair, both between cylinders `first` and `last`. The
+/// seek to the second is that of `movement`, and under the same head if possible, because a head
+/// switch would hide a shorter seek.
 pub(crate) fn tracks(
     pairs: &Pairs<'_, '_>,
     access: Access,
@@ -137,7 +139,7 @@ pub(crate) fn tracks(
     })
 }
 
-/// Returns the first pair of tracks under one head, or else the first pair.
+/// Returns the first pair of tracks under the same head or, if there is none, the first pair.
 pub(crate) fn first_pair(
     layout: &Layout,
     candidates: impl Iterator<Item = (Track, u32, u32)>,
