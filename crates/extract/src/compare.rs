@@ -1,4 +1,4 @@
-//! Compares two specifications of a drive: value by value, and by what a host can observe.
+//! Compares two specifications of a drive, both value by value and by what a host can observe.
 //!
 //! A host can observe only sums of some values. Two specifications that divide these sums
 //! differently describe the same drive (worthington96 section A.2), so sums are compared.
@@ -21,7 +21,7 @@ pub struct Comparison {
     pub reads: SeekDifference,
     /// Seek times of writes, including the time to settle.
     pub writes: SeekDifference,
-    /// The overhead sums that are observable on both drives, by name.
+    /// The observable sums of overheads that both drives have, by name.
     pub sums: Vec<(&'static str, [Span; 2])>,
 }
 
@@ -34,17 +34,18 @@ pub struct Difference {
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LayoutDifference {
-    /// Number of blocks that both have.
+    /// Number of blocks that both layouts have.
     pub blocks: SectorCount,
     /// Number of these blocks that are on a different cylinder or head.
     pub other_track: SectorCount,
     /// Maximum angle between the two locations of a block, in revolutions from 0 to 0.5, over the
-    /// blocks on the same track. Angles are relative to block 0: the index mark is unobservable.
+    /// blocks that are on the same track in both. Angles are relative to block 0, because a host
+    /// cannot observe the index mark.
     pub largest_turn: f64,
     /// The first block on another track, or at an angle that differs by half a sector or more.
     pub first_elsewhere: Option<Lbn>,
-    /// The offset of the second layout's cylinder numbers, if it is constant and not zero and
-    /// everything else is equal. Seeks are then the same.
+    /// The offset of the cylinder numbers of the second layout, if it is constant and not zero and
+    /// the layouts are otherwise equal. Seeks are then the same.
     pub cylinders_higher: Option<i64>,
 }
 
@@ -52,9 +53,10 @@ pub struct LayoutDifference {
 pub struct SeekDifference {
     /// Mean absolute difference over all distances.
     pub mean: Span,
-    /// Distance in cylinders with the largest difference, and the times (means of both directions).
+    /// Distance in cylinders with the largest difference, and the two times (means of both
+    /// directions).
     pub largest: (u32, [Span; 2]),
-    /// Distance with the largest difference relative to the first time, and the two times.
+    /// The same for the largest difference relative to the first time.
     pub largest_relative: (u32, [Span; 2]),
 }
 
@@ -76,7 +78,7 @@ impl Comparison {
     }
 }
 
-/// Returns the sums that both have, in the order of the first.
+/// Returns the sums that both specifications have, in the order of the first.
 fn sums(first: &Spec, second: &Spec) -> Vec<(&'static str, [Span; 2])> {
     let others = ObservableTimes::new(second).sums();
     let both = ObservableTimes::new(first).sums().into_iter();
@@ -118,7 +120,8 @@ impl LayoutDifference {
         let mut at = Lbn(0);
         while at.0 < blocks.0 {
             let (a, b) = (first.extent(at), second.extent(at));
-            // On the same track, angles diverge if sector widths differ.
+            // If sector widths differ, angles diverge along a track, so both ends of a run are
+            // compared.
             let run = a.sectors.min(b.sectors).min(SectorCount(blocks.0 - at.0));
             let same_track = (a.cylinder, a.head) == (b.cylinder, b.head);
             let half_sector = (a.sector_angle.as_revolutions() / 2.0).max(f64::EPSILON);
@@ -157,7 +160,7 @@ impl LayoutDifference {
     }
 }
 
-/// Returns the angle between two angles, from 0 to 0.5 revolutions.
+/// Returns the absolute difference between two angles, from 0 to 0.5 revolutions.
 fn turn(a: Angle, b: Angle) -> f64 {
     let difference = (a - b).as_revolutions();
     difference.min(1.0 - difference)
@@ -201,7 +204,7 @@ pub struct ObservableTimes<'a> {
     times: SeekTimes,
     /// Time from the end of the media transfer to the end of a one-sector read.
     after_media: Span,
-    /// For writes after a read, and after a write that they do not continue.
+    /// Command times of writes after a read, and after a write that they do not continue.
     writes: [Command; 2],
 }
 
@@ -241,9 +244,9 @@ impl<'a> ObservableTimes<'a> {
         }
     }
 
-    /// Returns the lead at which a one-sector request, sent while the arm is on the first cylinder,
-    /// just catches its sector on the second, for a read after a read or a write after a write.
-    /// Includes the time from media to host, because read completions show when sectors pass.
+    /// Returns the lead at which a one-sector request just catches its sector if the arm must make
+    /// `movement`, for a read after a read or a write after a write. Includes the time from media
+    /// to host, because read completions show when sectors pass.
     pub fn lead(&self, op: Op, movement: (Cylinder, Cylinder)) -> Span {
         let time = self.times.total(op, movement, false);
         match op {
@@ -264,13 +267,13 @@ impl<'a> ObservableTimes<'a> {
         self.times.total(op, movement, false)
     }
 
-    /// Returns the observable overheads of one-sector requests by name: leads, and buffer service
-    /// times. The set depends on the drive's buffer.
+    /// Returns the observable overheads of one-sector requests by name: leads, and service times of
+    /// hits. The latter depend on the kind of buffer.
     pub fn sums(&self) -> Vec<(&'static str, Span)> {
         let o = &self.spec.overheads;
         let still = self.seek_time(Op::Read, 0);
         let switch = |op| self.times.total(op, (Cylinder(0), Cylinder(0)), true);
-        // Far enough that seek times do not vary on any drive of the catalogue.
+        // A distance over which seek times do not vary on any drive of the catalogue.
         let far = self.spec.geometry.cylinders / 2;
         let elsewhere = self.seek_time(Op::Write, far) - self.seek_time(Op::Read, far) + still;
         let seek_and_write = |command: Command| command.arm + elsewhere + self.after_media;
@@ -300,7 +303,7 @@ impl<'a> ObservableTimes<'a> {
         all
     }
 
-    /// Returns how much later after its sector a write ends than a read.
+    /// Returns how much longer a write takes than a read from the end of its sector to completion.
     fn end(&self, reselect: Span) -> Span {
         let reselect = reconnection(&self.spec.bus, reselect);
         reselect + self.spec.overheads.write_completion - self.after_media
@@ -329,7 +332,7 @@ impl<'a> ObservableTimes<'a> {
     }
 }
 
-/// Returns the time of a reconnection, which some drives never need.
+/// Returns the time of a reconnection, or zero if the drive never disconnects.
 fn reconnection(bus: &Bus, time: Span) -> Span {
     if bus.never_disconnect {
         Span::ZERO
@@ -339,14 +342,14 @@ fn reconnection(bus: &Bus, time: Span) -> Span {
 }
 
 const REQUESTS: u64 = 400;
-/// Start of each run, in percent of the blocks.
+/// Start of each run, as a percentage of the blocks.
 const RUN_STARTS: [u64; 3] = [1, 50, 95];
 
-/// Returns the mean response time of contiguous requests of `sectors` without pauses, over runs of
-/// 400 that start near the first block, in the middle and near the last block.
+/// Returns the mean response time of contiguous requests of `sectors`, sent without pauses in runs
+/// of 400 that start near the first block, in the middle and near the last block.
 ///
-/// Specifications that nearly agree may differ by a revolution here: a few microseconds decide
-/// whether a request is served in this revolution or the next.
+/// Specifications that nearly agree may have very different responses, because a few microseconds
+/// may decide whether a request is served in this revolution or the next.
 ///
 /// # Errors
 /// The specification is not consistent.

@@ -500,7 +500,7 @@ impl TrackSequence<'_> {
     }
 }
 
-/// Subtracts whole revolutions from a number of sectors, leaving at most half a one either way.
+/// Subtracts whole revolutions from a number of sectors, leaving at most half of one either way.
 fn wrap(turned: f64, sectors: u64) -> f64 {
     let revolution = sectors as f64;
     turned - (turned / revolution).round() * revolution
