@@ -31,8 +31,7 @@ pub fn measure(disk: &mut Disk<'_>, setup: &Setup<'_>, known: &Spec) -> Result<F
     measure_with(Context::new(disk, setup, known, false)?, setup.effort)
 }
 
-/// Measures the buffer using reads and writes, given earlier `hits`. Destroys data in random
-/// blocks.
+/// Measures the buffer using reads and writes, given `hits`. Destroys data in random blocks.
 pub fn measure_writes(
     disk: &mut Disk<'_>,
     setup: &Setup<'_>,

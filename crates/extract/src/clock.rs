@@ -2,12 +2,10 @@
 //!
 //! A one-sector command served from the media ends a fixed time after its sector has passed. So the
 //! completion time modulo the period gives the angle of the sector plus a constant, and the
-//! completions of two sectors differ by the difference of their angles, whatever seeks are in
-//! between.
+//! completions of two sectors differ by the difference of their angles.
 //!
-//! The constant is the time from the media to the host, which cannot be observed. In this clock, a
-//! sector passes when the host sees a read of it end, which is later than the actual pass by that
-//! constant.
+//! The constant is the time from the media to the host, which cannot be observed. By this clock, a
+//! sector passes when a read of it ends, which is later by that constant.
 
 use diskarm_core::geometry::Extent;
 use diskarm_core::units::Instant;
@@ -88,8 +86,7 @@ impl Clock {
         pass
     }
 
-    /// Returns how much later a write ends than a read of its sector; `None` if too few were
-    /// observed.
+    /// Returns how much later writes end than reads; `None` if too few were observed.
     pub fn write_delay(&self, before: Access) -> Option<f64> {
         let line = &self.writes[before as usize];
         (line.points() >= MIN_WRITES).then(|| line.value(0.0, f64::INFINITY))
@@ -106,8 +103,7 @@ impl Clock {
         })
     }
 
-    /// Returns the time from the nearest pass of the sector's end to `end`, up to half a revolution
-    /// either way.
+    /// Returns the time from the nearest pass of the sector's end to `end`; may be negative.
     pub fn lateness(&self, end: f64, sector: &Extent) -> f64 {
         let turns = (sector.start + sector.sector_angle).as_revolutions();
         let half = self.period() / 2.0;

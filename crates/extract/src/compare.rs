@@ -39,8 +39,8 @@ pub struct LayoutDifference {
     /// Number of these blocks that are on a different cylinder or head.
     pub other_track: SectorCount,
     /// Maximum angle between the two locations of a block, in revolutions from 0 to 0.5, over the
-    /// blocks that are on the same track in both. Angles are relative to block 0, because a host
-    /// cannot observe the index mark.
+    /// blocks on the same track. Angles are relative to block 0: no host can observe the index
+    /// mark.
     pub largest_turn: f64,
     /// The first block on another track, or at an angle that differs by half a sector or more.
     pub first_elsewhere: Option<Lbn>,
@@ -53,8 +53,7 @@ pub struct LayoutDifference {
 pub struct SeekDifference {
     /// Mean absolute difference over all distances.
     pub mean: Span,
-    /// Distance in cylinders with the largest difference, and the two times (means of both
-    /// directions).
+    /// Distance in cylinders with the largest difference, and both times (means of two directions).
     pub largest: (u32, [Span; 2]),
     /// The same for the largest difference relative to the first time.
     pub largest_relative: (u32, [Span; 2]),
@@ -120,8 +119,7 @@ impl LayoutDifference {
         let mut at = Lbn(0);
         while at.0 < blocks.0 {
             let (a, b) = (first.extent(at), second.extent(at));
-            // If sector widths differ, angles diverge along a track, so both ends of a run are
-            // compared.
+            // If sector widths differ, angles diverge along a track, so both ends are compared.
             let run = a.sectors.min(b.sectors).min(SectorCount(blocks.0 - at.0));
             let same_track = (a.cylinder, a.head) == (b.cylinder, b.head);
             let half_sector = (a.sector_angle.as_revolutions() / 2.0).max(f64::EPSILON);
@@ -267,8 +265,7 @@ impl<'a> ObservableTimes<'a> {
         self.times.total(op, movement, false)
     }
 
-    /// Returns the observable overheads of one-sector requests by name: leads, and service times of
-    /// hits. The latter depend on the kind of buffer.
+    /// Returns the observable overheads of one-sector requests by name: leads and times of hits.
     pub fn sums(&self) -> Vec<(&'static str, Span)> {
         let o = &self.spec.overheads;
         let still = self.seek_time(Op::Read, 0);

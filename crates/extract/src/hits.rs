@@ -411,8 +411,8 @@ impl HitMeasurement<'_, '_> {
             return Ok(None);
         }
         let lead = passes - written?.sent.as_ns() as f64;
-        // Halfway between the time at which the write ends if it catches its first sector and the
-        // time at which it ends if not.
+        // Halfway between the end of a write that catches its first sector and that of one that
+        // does not.
         let written = self.pairs.passing(at, sectors);
         let later = passes + (period + written) / 2.0 - self.pairs.soonest(0.0);
         if later < 0.0 {
@@ -441,8 +441,7 @@ impl HitMeasurement<'_, '_> {
         let Some(one) = self.lateness(1, 0.0)? else {
             return Ok(None);
         };
-        // The range is from a quarter of a revolution before the lateness of one sector to three
-        // quarters after it.
+        // From a quarter of a revolution before the lateness of one sector to three quarters after.
         let later = one.mean + self.pairs.clock.period() / 4.0;
         let Some(more) = self.lateness(several, later)? else {
             return Ok(None);
@@ -464,8 +463,8 @@ impl HitMeasurement<'_, '_> {
         }))
     }
 
-    /// Measures how long after their last sector passes reads end: within half a revolution of
-    /// `about` ns.
+    /// Measures how long reads end after their last sector: `about` ns, give or take half a
+    /// revolution.
     fn lateness(&mut self, sectors: u16, about: f64) -> Result<Option<Services>, Error> {
         self.repeat(|measurement| {
             let first = measurement.fresh_track().first();

@@ -51,8 +51,7 @@ const CONTRADICTIONS: usize = 2;
 /// If completion times are noisy, a contradiction must exceed a sector divided by this.
 const SLACK: f64 = 6.0;
 
-/// Accepted probability of mistaking a buffered block for an unbuffered one. A measurement tests
-/// about 100 blocks.
+/// Accepted probability of mistaking a buffered block for an unbuffered one.
 const MAX_ERROR_PROBABILITY: f64 = 1e-5;
 
 /// When the arm of a drive is free after a read.
@@ -107,8 +106,7 @@ fn turns(place: &Track, blocks: u64, share: f64) -> f64 {
     turns + share * (turns + 2.0)
 }
 
-/// Returns true if read-ahead of `blocks` takes no longer than if no track switch costs a
-/// revolution.
+/// Returns true if read-ahead of `blocks` loses no revolutions at track switches.
 fn ends_early(pairs: &mut Pairs<'_, '_>, place: &Track, blocks: u64) -> Result<bool, Error> {
     let pause = pairs.clock.period() * turns(place, blocks, COVERED_SWITCH);
     for _ in 0..4 {
@@ -161,8 +159,7 @@ pub(crate) fn zones(layout: &Layout) -> [Track; 3] {
 }
 
 /// Returns the number of different fractions of a sector of `outer` at which sectors of `inner`
-/// begin. If there is only one, an arm that waits for the end of a sector looks like a slower arm
-/// that does not wait.
+/// begin. If there is only one, an arm that waits for the end of a sector just looks slower.
 fn sector_phases(outer: &Track, inner: &Track) -> u64 {
     let (mut a, mut b) = (outer.sectors(), inner.sectors());
     while b > 0 {
@@ -171,8 +168,7 @@ fn sector_phases(outer: &Track, inner: &Track) -> u64 {
     inner.sectors() / a
 }
 
-/// Returns true if some pairs from `outer` to `inner` miss with longer leads than others that
-/// catch.
+/// Returns true if pairs from `outer` to `inner` miss with longer leads than others that catch.
 fn overlaps(pairs: &mut Pairs<'_, '_>, outer: &Track, inner: &Track) -> Result<bool, Error> {
     let kinds = (Access::Read, Access::Read);
     let route = |_: &mut Pairs<'_, '_>, _| Ok((outer.clone(), inner.clone(), 0.0));
@@ -206,8 +202,7 @@ fn overlaps(pairs: &mut Pairs<'_, '_>, outer: &Track, inner: &Track) -> Result<b
     Ok(threshold.contradictions(min) > CONTRADICTIONS)
 }
 
-/// Measures how many blocks are read ahead after the first block of a cylinder like that of
-/// `place`.
+/// Measures how many blocks are read ahead after the first block of cylinders like `place`.
 fn read_ahead(pairs: &mut Pairs<'_, '_>, place: &Track) -> Result<SectorCount, Error> {
     if !reads_ahead_to(pairs, place, 1)? {
         return Ok(SectorCount(0));
@@ -256,8 +251,7 @@ fn reads_ahead_to(pairs: &mut Pairs<'_, '_>, place: &Track, far: u64) -> Result<
     Ok(false)
 }
 
-/// Returns the number of misses that is conclusive if a hit looks like a miss with this
-/// probability.
+/// Returns the number of misses that is conclusive if a hit looks like one with this probability.
 fn enough_tied(chance: f64) -> u32 {
     let chance = chance.min(0.9);
     let by_chance = |reads: u32| f64::from(reads + 1) * chance.powi(reads as i32);
@@ -265,8 +259,7 @@ fn enough_tied(chance: f64) -> u32 {
     enough.unwrap_or(4)
 }
 
-/// Returns true if the block `far` blocks after the first one of a cylinder is buffered after a
-/// pause.
+/// Returns true if the block `far` blocks after a cylinder's first is buffered after a pause.
 fn hits(pairs: &mut Pairs<'_, '_>, place: &Track, far: u64, pause: Span) -> Result<bool, Error> {
     let track = pairs.equivalent.next(pairs.layout, place);
     let first = track.first();

@@ -85,8 +85,7 @@ pub struct Mtbrc {
     pub median: Estimate,
     /// 95th percentile of the time.
     pub upper: Span,
-    /// The times from the pass of X's first sector to that of Y's, at the 50th and the 95th
-    /// percentile.
+    /// 50th and 95th percentile of the time from the pass of X's first sector to that of Y's.
     pub distances: (Span, Span),
     /// Mean host delay, from the end of X until Y is sent.
     pub host: Span,

@@ -54,8 +54,7 @@ pub struct Reads {
     /// Extra lead on another track of the cylinder.
     pub head_switch: Estimate,
     /// Shortest gap between two tracks of a cylinder that a read crosses without losing a
-    /// revolution, if it is shorter than the head switch. It bounds the head switch without
-    /// settling.
+    /// revolution, if below the head switch. Bounds the head switch without settling.
     #[serde(default)]
     pub goes_on: Option<Span>,
 }
@@ -69,8 +68,7 @@ pub struct Writes {
     pub leads: [Estimate; 2],
     /// Lead on another track of the cylinder, after a write.
     pub other_track: Estimate,
-    /// Leads on a distant cylinder, minus the extra lead of a read there, after a read and after a
-    /// write.
+    /// Leads on a distant cylinder after a read and a write, minus the extra lead of a read there.
     pub seeking: [Estimate; 2],
     /// Completion overhead minus that of reads, after a read and after a write; may be negative.
     pub later: [Estimate; 2],
@@ -167,8 +165,7 @@ impl<'a, 'd> Leads<'a, 'd> {
         Ok(write - (read - still))
     }
 
-    /// Chooses the divisor of the stroke that gives the distance over which seeks before writes
-    /// vary least.
+    /// Chooses the divisor of the stroke for which seeks before writes vary least.
     fn steadiest_share(&mut self) -> Result<u32, Error> {
         let mut best: Option<(Span, u32)> = None;
         for share in [3, 8, 30] {
@@ -184,8 +181,7 @@ impl<'a, 'd> Leads<'a, 'd> {
         Ok(best.map_or(3, |(_, share)| share))
     }
 
-    /// Measures the lead across part of the stroke from the middle zone, averaged over both
-    /// directions.
+    /// Measures the lead across part of the stroke from the middle zone, averaging both directions.
     fn far_lead(&mut self, accesses: (Access, Access), share: u32) -> Result<Estimate, Error> {
         let layout = self.setup.layout;
         let last = layout.cylinders() - 1;

@@ -1,8 +1,8 @@
 //! Pairs of commands, the second of which may just catch its sector.
 //!
 //! The first command moves the head to a track. The second is sent a given time, its *lead*, before
-//! its first sector passes by the [`Clock`]. Whether it catches that pass or a later one shows
-//! whether the lead is long enough for the drive.
+//! its first sector passes by the [`Clock`]. Whether it catches that pass shows whether the lead is
+//! long enough.
 //!
 //! Any sector of a track may be the target, so the host never has to pause for longer than a
 //! sector. The host delay shifts the lead at random, but sending is timed, so the actual lead is
@@ -167,8 +167,7 @@ impl<'a, 'd> Pairs<'a, 'd> {
         } else {
             self.delay + 0.05 * (host - self.delay)
         };
-        // The first deviation counts too, so that delays are considered uneven at first, unless
-        // that would widen intervals.
+        // Delays are considered uneven at first, unless that would widen intervals.
         if !(is_first && self.scatters) {
             self.jitter += 0.05 * ((host - self.delay).abs() - self.jitter);
         }
@@ -246,8 +245,7 @@ impl<'a, 'd> Pairs<'a, 'd> {
         self.catch_at(access, at, sectors, passes, lead)
     }
 
-    /// Returns true if a command failed because of a bad block. Fails if many commands have done
-    /// so.
+    /// Returns true if a command failed because of a bad block. Fails if many have done so.
     pub fn is_unreadable<T>(&mut self, result: &Result<T, Error>) -> Result<bool, Error> {
         match result {
             Err(error) if error.is_medium_error() && self.unreadable < MAX_UNREADABLE => {
@@ -264,8 +262,7 @@ impl<'a, 'd> Pairs<'a, 'd> {
         self.last.ended + self.last.paused + self.delay + lead
     }
 
-    /// Pauses until a run on `track` is about `lead` ahead. Returns its first block and when it
-    /// passes.
+    /// Pauses until a run on `track` is about `lead` ahead. Returns its first block and its pass.
     pub fn wait_for(&mut self, track: &Track, sectors: u16, lead: f64) -> Option<(Lbn, f64)> {
         let wanted = self.soonest(lead);
         let (at, passes) = self.next_pass(track, sectors, wanted)?;
@@ -340,8 +337,7 @@ impl<'a, 'd> Pairs<'a, 'd> {
         end - sector - self.clock.lateness(end, &extent)
     }
 
-    /// Returns the first block of the next run of `sectors` on `track` after `from`, and when it
-    /// passes.
+    /// Returns the first block of the next run of `sectors` on `track` after `from`, and its pass.
     fn next_pass(&self, track: &Track, sectors: u16, from: f64) -> Option<(Lbn, f64)> {
         let period = self.clock.period();
         let of_run = |(first, extent): &(Lbn, Extent)| {

@@ -10,9 +10,8 @@
 //! increase, but only as far as the number of revolutions in between is certain. The precision
 //! depends on the time from the first read to the last, not on the number of reads.
 //!
-//! A drive that reads ahead for some revolutions after each read seems to rotate more slowly if the
-//! next read follows immediately. If reads after pauses therefore end at another angle, reads after
-//! random pauses give the period.
+//! A drive that reads ahead for some revolutions seems to rotate more slowly if the next read
+//! follows immediately. If reads after pauses end at another angle, random pauses give the period.
 //!
 //! Drives from 1992 may ignore force unit access and serve the reads from the buffer. Such reads
 //! end at varying angles, or in less than three quarters of a revolution. In that case, enough
@@ -66,16 +65,14 @@ const INITIAL: usize = 24;
 const SLOW_NS: f64 = 18e6;
 /// Minimum number of pauses if initial reads are slow.
 const MIN_PAUSES: usize = 6;
-/// Number of reads after random pauses if some ended at another angle, and the longest pause in
-/// nanoseconds.
+/// Number of reads after random pauses, and the longest pause in nanoseconds.
 const READS_AFTER_PAUSES: usize = 12;
 const PAUSE_NS: u64 = 250_000_000;
 /// Number of reads of other blocks that evict a block from the buffer.
 const EVICTING_READS: usize = 24;
 /// If completions deviate by more than this, in nanoseconds, more samples are needed.
 const CALM_NS: f64 = 1e3;
-/// A completion is an outlier if it deviates by more than this many standard deviations of the
-/// others.
+/// Minimum deviation of an outlier, in standard deviations of the other completions.
 const OUTLIER_DEVIATIONS: f64 = 6.0;
 
 /// Measures the rotation period, using only reads.
@@ -91,8 +88,7 @@ pub fn measure(disk: &mut Disk<'_>, effort: Effort, seed: u64) -> Result<Rotatio
     }
 }
 
-/// Sends twenty random reads, because a drive that has been idle may be slow at first (section
-/// 5.2).
+/// Sends twenty random reads: after being idle, a drive may be slow at first (section 5.2).
 pub(crate) fn warm_up(disk: &mut Disk<'_>, generator: &mut Pcg64Mcg) -> Result<(), Error> {
     for _ in 0..20 {
         let at = random_block(disk, generator);
@@ -246,8 +242,7 @@ impl<'a, 'd> Reader<'a, 'd> {
         Ok(())
     }
 
-    /// Returns the largest period at which all completions are in phase, or all but one if they are
-    /// noisy.
+    /// Returns the largest period at which all completions, or all but one noisy one, are in phase.
     fn coherent_period(&self) -> Option<f64> {
         let all = coherent_period(&self.ends);
         if all.is_some_and(|period| scatter(&self.ends, period) < CALM_NS) {
@@ -268,8 +263,7 @@ impl<'a, 'd> Reader<'a, 'd> {
     }
 }
 
-/// Returns the mean of unit vectors at the angles of completions: its length, and its angle in
-/// revolutions from the first completion.
+/// Returns the mean vector of completions: its length, and its angle from the first in revolutions.
 fn direction(ends: &[f64], period: f64) -> (f64, f64) {
     let turns = ends.iter().map(|end| (end - ends[0]) / period);
     let (cos, sin) = turns.fold((0.0, 0.0), |(cos, sin), turns| {
@@ -350,8 +344,7 @@ impl Fit {
         self.period + self.line.slope(0.0)
     }
 
-    /// Returns half the 95 % interval of the slope, given that the host clock resolves one
-    /// nanosecond.
+    /// Returns half the 95 % interval of the slope; the host clock resolves one nanosecond.
     fn uncertainty(&self) -> f64 {
         2.0 * self.line.slope_deviation(self.line.scatter().max(0.5))
     }

@@ -16,8 +16,8 @@
 //! 100th. Its drives had a few thousand cylinders; on drives of more than 20,000 the steps grow
 //! from 100 to 4 % of the distance. One in six of them is measured first, over the whole curve.
 //! Where the curve bends, midpoints of the adjacent intervals are added until linear interpolation
-//! is accurate. Distances for which there is no time left, or whose pairs do not bound the seek
-//! time, are omitted and reported.
+//! is accurate. Distances that were not reached in time, or whose pairs do not bound the time, are
+//! reported.
 //!
 //! # Decision
 //! The seek time is the threshold of pairs over the distance minus that of pairs on one track. If

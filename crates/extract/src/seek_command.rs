@@ -18,8 +18,7 @@
 //!
 //! The overhead of a SEEK is the time of a SEEK over one cylinder minus that of the movement, both
 //! inward. The movement takes MTBRC(1-sector write, 1-sector read on the adjacent cylinder) minus
-//! MTBRC(1-sector write, 1-sector read on the same track). If writes are not allowed, reads replace
-//! them.
+//! MTBRC(1-sector write, 1-sector read on the same track). Without writes, reads are used.
 //!
 //! # Confidence
 //! The 95 % interval of the mean of starting points, plus the uncertainty of the overhead. Settling

@@ -21,8 +21,7 @@ use diskarm_core::units::{Instant, Span};
 use crate::{Cost, Data, Disk, Effort, Error, Identity, Limits, Reply, Transport, TransportError};
 use measurements::Context;
 
-/// Opens a connection to the drive. The seed determines the randomness of a simulated drive and its
-/// host.
+/// Opens a connection to the drive. The seed is for the noise of a simulated drive and its host.
 pub type Connect<'a> = dyn FnMut(u64) -> Result<Box<dyn Transport>, TransportError> + 'a;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -186,12 +185,10 @@ fn obstacle(checkpoint: &Checkpoint, measurement: &Measurement) -> Option<Outcom
 /// Fraction of each measurement's share of the time that is reserved for it.
 const RESERVED_SHARE: f64 = 0.5;
 
-/// Factor by which the time limit of a run grows if completions scatter, and the scatter in
-/// nanoseconds above which it applies.
+/// Factor by which the time limit grows if completions scatter by more than the nanoseconds given.
 const NOISY_FACTOR: (f64, f64) = (3.0, 20_000.0);
 
-/// Returns the limits of `measurement`: it may use the remaining time, except what is reserved for
-/// others.
+/// Returns the limits of `measurement`: the remaining time minus what is reserved for others.
 fn limits(checkpoint: &Checkpoint, measurement: &Measurement) -> Limits {
     let options = &checkpoint.options;
     // Maximum number of commands per measurement, and total drive time in minutes.
@@ -268,8 +265,6 @@ mod tests {
         }
     }
 
-    /// Even if every measurement uses all the time it may, each has enough, and the run ends in
-    /// time.
     #[test]
     fn no_measurement_takes_the_time_of_the_others() {
         for (effort, minutes) in [(Effort::Quick, 20.0), (Effort::Normal, 30.0)] {

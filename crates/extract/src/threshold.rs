@@ -14,8 +14,7 @@ pub(crate) struct Threshold {
     caught: Vec<f64>,
     /// Initial value and its possible error.
     guess: Option<(f64, f64)>,
-    /// Numbers of consistent trials just below and just above the interval at the time of the
-    /// trial.
+    /// Numbers of consistent trials just below and just above the interval.
     confirmations: [u32; 2],
     required: u32,
     /// True if the threshold may vary although trials agree.
@@ -151,8 +150,7 @@ impl Threshold {
         Logistic::around(self.trials().collect(), low.midpoint(high))
     }
 
-    /// Returns how many trials contradict, by more than `distance`, the value that contradicts the
-    /// fewest.
+    /// Returns the minimum number of trials that contradict any one value by more than `distance`.
     pub fn contradictions(&self, distance: f64) -> usize {
         let at = |value: f64| {
             let late = self.missed.iter().filter(|one| **one > value + distance);
@@ -163,8 +161,7 @@ impl Threshold {
         values.map(|value| at(*value)).min().unwrap_or(0)
     }
 
-    /// Returns the next value to try for an interval of half-width `wanted`; `uniform` is in [0,
-    /// 1).
+    /// Returns the next value to try for a half-width of `wanted`; `uniform` is in [0, 1).
     pub fn aim(&self, wanted: f64, uniform: f64) -> f64 {
         let (low, high) = self.bracket();
         if low < high && high - low <= 2.0 * wanted {
@@ -232,11 +229,9 @@ impl Threshold {
 
 /// Minimum initial scale of the distribution, in nanoseconds.
 const INITIAL_SCALE_NS: f64 = 2.5e4;
-/// Drop of the log-likelihood from the median to the ends of its 95 % interval: half the 95th
-/// percentile of chi-square.
+/// Drop of the log-likelihood at the ends of a 95 % interval: half the percentile of chi-square.
 const LOG_LIKELIHOOD_DROP: f64 = 1.92;
-/// The drop for consistent trials is twice as large, as they may agree by chance and are evaluated
-/// after each trial.
+/// The drop for consistent trials, which may agree by chance and are evaluated after each trial.
 const LOG_LIKELIHOOD_DROP_IF_AGREED: f64 = 2.0 * LOG_LIKELIHOOD_DROP;
 /// Maximum error of the median in scales. If it is larger, the median is unknown.
 const MAX_ERROR_SCALES: f64 = 40.0;
@@ -258,8 +253,7 @@ struct Logistic {
 }
 
 impl Logistic {
-    /// Finds the distribution of maximum likelihood by Newton's method, starting between `low` and
-    /// `high`.
+    /// Maximizes the likelihood by Newton's method, starting halfway between `low` and `high`.
     pub fn fit(trials: Vec<(f64, bool)>, (low, high): (f64, f64)) -> Self {
         let middle = low.midpoint(high);
         let unit = ((low - high) / 2.0).abs().max(INITIAL_SCALE_NS);
@@ -379,8 +373,7 @@ impl Logistic {
         at_scale(f64::midpoint(low, high))
     }
 
-    /// Returns the standard deviation of the median, derived from the Fisher information of the
-    /// trials.
+    /// Returns the standard deviation of the median, from the Fisher information of the trials.
     pub fn deviation(&self) -> f64 {
         let Self { median, spread, .. } = *self;
         let information = self.trials.iter().map(|(at, _)| {

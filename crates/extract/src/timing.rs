@@ -1,5 +1,4 @@
-//! Timing parameters of the drive: the measured mechanics and overheads in the form of a
-//! specification.
+//! Timing parameters of the drive: measured mechanics and overheads for a specification.
 //!
 //! # What is observable
 //! Measurements yield sums of times (see [`crate::overheads`] and [`crate::hits`]), but a
@@ -108,8 +107,7 @@ const NEGLIGIBLE: Span = Span::from_ns(6_000);
 const NOISE: Span = Span::from_ns(20_000);
 
 struct Division {
-    /// Time from the end of the media transfer to the end of the command, for a read and for a
-    /// write after a read.
+    /// Time from the end of the media transfer to completion, for a read and a write after a read.
     after_media: [Span; 2],
     read_sector: Span,
     write_sector: Span,
@@ -141,8 +139,7 @@ impl Timing {
             let settle = self.settle(written, &division);
             spec.mechanics.write_settle = settle;
             spec.mechanics.write_seek = written.seeks.as_ref().map(|seeks| {
-                // These seeks were measured after writes, relative to the lead of a write on one
-                // track.
+                // These seeks were measured relative to the lead of a write after a write.
                 let still = written.writes.leads[1].value;
                 let more = still - self.lead_after_write(written, &division) - settle;
                 table(seeks, more, cylinders)
@@ -152,8 +149,7 @@ impl Timing {
     }
 
     /// Splits the extra time of a request on another track of the cylinder between head switch and
-    /// settling. No command reveals whether a head switch includes the settling time that absorbed
-    /// writes show. It is assumed to do so.
+    /// settling. The settling time that only absorbed writes show is assumed to be part of it.
     fn divide_switch(&self, mechanics: &mut Mechanics, division: &Division) {
         let all = mechanics.head_switch;
         let switch = (all - division.absorbed_settle).or_zero();
@@ -168,9 +164,9 @@ impl Timing {
         }
     }
 
-    /// Returns the longest head switch with which transfers can continue on the next track as
-    /// observed, given the settling time of writes; `None` if no transfer did so across a gap
-    /// shorter than the head switch of pairs.
+    /// Returns the longest head switch that explains which transfers continue on the next track,
+    /// given the settling time of writes; `None` if none do across gaps shorter than the head
+    /// switch of pairs.
     pub(crate) fn longest_switch(&self, write_settle: Span) -> Option<Span> {
         let written = self.written.as_ref();
         let writes = written.and_then(|written| written.writes.goes_on);
@@ -201,8 +197,8 @@ impl Timing {
             _ => [Span::ZERO; 2],
         };
         let after_read = completion_difference(after_read, read_sector);
-        // The smaller completion overhead is zero. The bus transfer of a read follows the media
-        // transfer.
+        // The smaller completion overhead is zero. The bus transfer of reads follows that of the
+        // media.
         let reads = reselect[0] + read_sector.max(-after_read);
         let sector = written.hits.sector.or(written.writes.wait.sector);
         let write_sector = sector.map_or(read_sector, |sector| sector.value).or_zero();
@@ -222,8 +218,7 @@ impl Timing {
         division
     }
 
-    /// Returns the lead of absorbed writes, if it reveals a longer settling time on the current
-    /// track.
+    /// Returns the lead of absorbed writes, if it reveals a longer settling time.
     pub(crate) fn settle_of_hits(&self) -> Option<Estimate> {
         let is_shown = self.division().absorbed_settle > Span::ZERO;
         let written = self.written.as_ref().filter(|_| is_shown)?;
@@ -245,8 +240,7 @@ impl Timing {
         (is_shown && settle <= shortest + NEGLIGIBLE).then_some(settle)
     }
 
-    /// Returns the minimum settling time for which no head switch or seek before a read is
-    /// negative.
+    /// Returns the minimum settling time for which no movement before a read is negative.
     fn settle_by_reads(&self) -> Span {
         let shortest = self.seeks.points.iter().map(|point| point.mean.value).min();
         let inward = self.seeks.inward.value;
@@ -254,7 +248,7 @@ impl Timing {
         seek.max(-self.reads.head_switch.value)
     }
 
-    /// Returns the minimum settling time for which no head switch or seek is negative.
+    /// Returns the minimum settling time for which no movement is negative.
     fn track_settle(&self, written: &WriteMeasurements, write_sector: Span) -> Span {
         let switch = self.reads.head_switch.value;
         let Writes { leads, seeking, .. } = &written.writes;
@@ -352,8 +346,7 @@ impl Timing {
         written.writes.leads.map(command)
     }
 
-    /// Returns how much longer settling on the current track takes than the transfer of a write's
-    /// data.
+    /// Returns how much longer settling on the current track takes than a write's data transfer.
     fn extra_settle(&self, written: &WriteMeasurements, division: &Division) -> Span {
         let data = division.write_sector + written.writes.wait.least_delay;
         (division.track_settle - data).or_zero()
@@ -399,8 +392,7 @@ impl Timing {
     }
 }
 
-/// Returns how much later writes end than reads, with a completion overhead of zero if it is within
-/// the uncertainty.
+/// Returns how much later writes end than reads. An overhead within the uncertainty is zero.
 fn completion_difference(later: Estimate, read_sector: Span) -> Span {
     zero_if_within(later.uncertainty, later.value + read_sector) - read_sector
 }

@@ -177,8 +177,7 @@ pub(crate) enum ReadAheadEnd {
 }
 
 impl ReadAheadEnd {
-    /// Returns the track on which read-ahead leaves the head after a read of the first block of
-    /// `from`.
+    /// Returns the track on which read-ahead ends after a read of the first block of `from`.
     pub fn track(&self, layout: &Layout, from: &Track) -> Option<Track> {
         let last = Lbn(layout.sectors().0 - 1);
         let end = match self {

@@ -82,8 +82,7 @@ pub(super) fn measure_read_ahead(context: &mut Context<'_, '_>) -> Result<(), Er
     Ok(())
 }
 
-/// Appends a read that starts read-ahead, preceded by another read if only sequential reads start
-/// it.
+/// Appends a read that starts read-ahead, after another read if only sequential reads start it.
 fn load(context: &Context<'_, '_>, vector: TestVector, at: Lbn, sectors: u64) -> TestVector {
     if context.best.buffer.read_ahead_on_run {
         return vector.read(Lbn(at.0 - 1), 1).read(at, sectors);

@@ -6,8 +6,7 @@ use serde::{Deserialize, Serialize};
 pub(super) struct BufferKey {
     pub path: &'static str,
     pub needs_writes: bool,
-    /// Returns the reason why the key has no effect on a drive with this buffer, or `None` if it
-    /// matters.
+    /// Returns the reason why the key has no effect with this buffer, or `None` if it has one.
     pub irrelevant: fn(&Buffer) -> Option<&'static str>,
     pub undetermined_reason: &'static str,
 }

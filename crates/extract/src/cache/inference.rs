@@ -39,8 +39,7 @@ const MAX_ROUNDS: usize = 60;
 
 const CHECK_VECTORS: usize = 30;
 
-/// Maximum number of attempts to distinguish a hypothesis from the best one if their predictions
-/// differ only for some host delays.
+/// Maximum number of attempts to test a hypothesis that differs only for some host delays.
 const MAX_ATTEMPTS: usize = 3;
 
 const MAX_CHECKS: usize = 4;
@@ -233,8 +232,7 @@ fn climb(context: &mut Context<'_, '_>) {
     }
 }
 
-/// Returns the best hypothesis. If several values of its key are equally good, returns the middle
-/// one.
+/// Returns the best hypothesis, with the middle one of equally good values of its key.
 fn best_of(mut better: Vec<(f64, Hypothesis)>) -> Option<Hypothesis> {
     let by_margin = |a: &&(f64, Hypothesis), b: &&(f64, Hypothesis)| a.0.total_cmp(&b.0);
     let (min, best) = better.iter().min_by(by_margin)?;
@@ -457,8 +455,7 @@ struct Misfit {
 }
 
 impl Misfit {
-    /// Also tries slightly shifted times, because a small error may decide whether a sector is
-    /// caught.
+    /// Also tries slightly shifted times: a small error may decide whether a sector is caught.
     fn new(context: &Context<'_, '_>, model: &Core, trial: &Trial) -> Self {
         let mut best = Self::with_shift(context, model, trial, 0.0);
         if !best.fails {
@@ -520,8 +517,7 @@ impl Baseline {
         (0..self.0.len()).map(|trial| self.margin(context, other, trial))
     }
 
-    /// Returns true if a hypothesis is not refuted. Compares the trials `first`, then the others,
-    /// newest first.
+    /// Returns true if a hypothesis is not refuted by the trials `first` and the others.
     fn is_open(&self, context: &Context<'_, '_>, spec: &Spec, first: &[usize]) -> bool {
         let model = context.model(spec);
         let max = REFUTATION + 2.0 * MAX_EVIDENCE;

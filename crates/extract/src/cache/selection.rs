@@ -233,8 +233,7 @@ fn push_run(
     }
 }
 
-/// Appends a read of the blocks that the head should reach during read-ahead, or of the same ones a
-/// track later.
+/// Appends a read of blocks that the head should reach during read-ahead, or a track later.
 fn push_chase(
     context: &mut Context<'_, '_>,
     generation: &mut Generation,

@@ -1,5 +1,4 @@
-//! Finds the sparing scheme that explains, with the fewest exceptions, which positions hold no
-//! blocks.
+//! Finds the sparing scheme that best explains which positions hold no blocks.
 
 use diskarm_core::geometry::Layout;
 use diskarm_core::spec::{Geometry, Sparing, TrackOrder, Zone};
@@ -98,8 +97,7 @@ fn ranges(map: &ZoneMap) -> Vec<u32> {
     all.filter(|&range| range > 1).collect()
 }
 
-/// Returns the number of exceptions to a scheme, and the geometry with it; `None` if it does not
-/// fit.
+/// Returns the number of exceptions to a scheme, and the geometry; `None` if it does not fit.
 fn explain(maps: &[ZoneMap], sparing: Sparing, range: u32) -> Option<(u64, Geometry)> {
     let mut zones = Vec::new();
     let mut unused = 0;
@@ -111,8 +109,7 @@ fn explain(maps: &[ZoneMap], sparing: Sparing, range: u32) -> Option<(u64, Geome
     }
     let mut cost: u64 = zones.iter().map(|zone| zone.slips.len() as u64).sum();
     if sparing == Sparing::SectorsPerDisk {
-        // This scheme is needed only for slips, or for reallocated blocks, which it puts at the end
-        // of the disk.
+        // This scheme is needed only if there are slips or reallocated blocks.
         cost += u64::from(cost == 0 && maps.iter().all(|map| map.moved.is_empty()));
     }
     let geometry = Geometry {
@@ -142,8 +139,7 @@ fn order(maps: &[ZoneMap]) -> TrackOrder {
     }
 }
 
-/// Returns the zone with a scheme, and the number of mapped sectors after the last block of the
-/// disk.
+/// Returns the zone, and the number of mapped sectors after the last block of the disk.
 fn fit(map: &ZoneMap, sparing: Sparing, range: u32, next: Option<u32>) -> Option<(Zone, u64)> {
     let tracks = &map.tracks;
     let cylinder = tracks.cylinder();

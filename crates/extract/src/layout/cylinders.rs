@@ -111,8 +111,7 @@ fn from_changes(times: &[Time]) -> Option<Cylinders> {
     regular_cylinders(&ends, times.len())
 }
 
-/// Returns the cylinders whose last tracks are `ends`, if all have the same number of tracks.
-/// `count` is the number of times.
+/// Returns the cylinders with these last tracks, if all of `count` tracks follow that pattern.
 fn regular_cylinders(ends: &[usize], count: usize) -> Option<Cylinders> {
     let [last, second, third, ..] = *ends else {
         return None;

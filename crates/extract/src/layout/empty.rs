@@ -75,8 +75,7 @@ impl EmptyCylinders {
     }
 }
 
-/// Distances across a boundary, in cylinders with blocks, each with the target half-width of the
-/// interval of the seek time in nanoseconds.
+/// Distances across a boundary, in cylinders with blocks, and target half-widths in nanoseconds.
 const BOUNDARY_DISTANCES: [(u32, f64); 7] = [
     (1, ROUGH),
     (2, ROUGH),
@@ -185,8 +184,7 @@ struct Seeks<'a, 'd> {
 }
 
 impl Seeks<'_, '_> {
-    /// Measures the lead of outward seeks over a distance, between the first and last of
-    /// `cylinders`.
+    /// Measures the lead of outward seeks over a distance, within the range of `cylinders`.
     fn time(
         &mut self,
         cylinders: (u32, u32),
@@ -226,8 +224,7 @@ impl Seeks<'_, '_> {
         Ok(found)
     }
 
-    /// Returns the numbers of empty cylinders that explain seeks between the cylinders of two
-    /// zones.
+    /// Returns the numbers of empty cylinders that explain seeks between two zones.
     fn candidates_between(
         &mut self,
         outer: (u32, u32),
@@ -261,8 +258,7 @@ impl Seeks<'_, '_> {
         Ok(remaining.unwrap_or_default())
     }
 
-    /// Adds to the errors of candidates, and drops candidates with a much larger error than the
-    /// best.
+    /// Adds to the errors of candidates, and removes those with much larger errors than the best.
     fn compare(
         &mut self,
         candidates: &mut Vec<Candidate>,
@@ -283,8 +279,7 @@ impl Seeks<'_, '_> {
         Ok(())
     }
 
-    /// Returns candidates for which a seek over `distance` cylinders with blocks may take this
-    /// time.
+    /// Returns the candidates with which a seek over `distance` occupied cylinders may take `time`.
     fn candidates(
         &mut self,
         distance: u32,
@@ -344,8 +339,7 @@ struct Candidate {
     error: f64,
 }
 
-/// Returns all short distances, then distances in steps of 10 %. Seek curves are assumed to be
-/// monotonic in between.
+/// Returns all short distances, then some in steps of 10 %: curves are monotonic in between.
 fn short_and_long(reach: u32) -> impl Iterator<Item = u32> + Clone {
     let next = move |last: &u32| (*last < reach).then(|| (last + (last / 10).max(1)).min(reach));
     std::iter::successors(Some(1), next)

@@ -176,8 +176,7 @@ impl NotchLocator<'_, '_> {
         Ok(map)
     }
 
-    /// Derives the tracks of a zone, starting with a cylinder that has the most common number of
-    /// blocks.
+    /// Derives the tracks of a zone, starting with a cylinder of the most common size.
     fn tracks(
         &mut self,
         zone: &NotchZone<'_>,

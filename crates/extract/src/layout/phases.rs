@@ -1,8 +1,8 @@
 //! Angles of blocks, derived from the times at which reads of them complete.
 //!
 //! A read of one block from the media completes a constant time after the block has passed the
-//! head. The completion time in revolutions is therefore a constant plus the angle at which the
-//! block ends.
+//! head. The completion time in revolutions is therefore the angle at which the block ends plus a
+//! constant.
 
 use diskarm_core::units::{Instant, Lbn};
 use rand_core::{Rng, SeedableRng};
@@ -37,8 +37,7 @@ const READS_PER_CHECK_MAX: f64 = 60.0;
 struct Clock {
     origin: Instant,
     period_ns: f64,
-    /// Number of revolutions and time in nanoseconds, from the origin to each read of the reference
-    /// block.
+    /// Revolutions and nanoseconds from the origin to each read of the reference block.
     marks: Vec<(f64, f64)>,
     /// Standard deviation of a mark; infinite until it is known.
     noise_ns: f64,
@@ -194,8 +193,7 @@ impl<'d, 't> Phases<'d, 't> {
         self.noise * self.clock.period_ns / 1e6
     }
 
-    /// Reads a block and returns the angle at which it ends, in revolutions from the reference
-    /// block.
+    /// Reads a block. Returns the angle at which it ends, in revolutions from the reference block.
     pub fn read_angle(&mut self, at: u64) -> Result<f64, Error> {
         self.reads += 1;
         if self.reads > Self::READS_ALL {
@@ -215,8 +213,7 @@ impl<'d, 't> Phases<'d, 't> {
         Ok(angle)
     }
 
-    /// Returns the angle at which a block ends, accurate to `tolerance` (three standard
-    /// deviations).
+    /// Returns the angle at which a block ends; `tolerance` is three standard deviations.
     pub fn angle(&mut self, at: u64, tolerance: f64) -> Result<f64, Error> {
         let reads = (3.0 * self.noise / tolerance).powi(2).ceil();
         self.mean(at, (reads as u32).clamp(1, Self::READS_MAX))
@@ -273,8 +270,7 @@ impl<'d, 't> Phases<'d, 't> {
         4.0 * self.uncertainty(1) < tolerance
     }
 
-    /// Returns the typical number of reads that distinguish the sector of a block from the next
-    /// one.
+    /// Returns the typical number of reads that distinguish a sector from the next one.
     pub fn reads_per_check(&self, sectors: u64) -> f64 {
         2.0 * LOG_ODDS.1 * (self.noise * sectors as f64).powi(2)
     }
@@ -361,12 +357,12 @@ pub(super) enum SectorsPerTrack {
 }
 
 impl Phases<'_, '_> {
-    /// Measures the sectors per track if single reads scatter too much, on the track that holds
-    /// block `first` or one soon after it.
+    /// Measures the sectors per track on the track of block `first`, or one soon after it, using
+    /// several reads of each block.
     ///
-    /// The angle of a sector is the angle between two blocks divided by their distance. The longer
-    /// the distance, the more accurate it is, so the distance is increased for as long as the angle
-    /// grows in proportion.
+    /// The angle of a sector is the angle between two blocks divided by their distance. It is more
+    /// accurate over longer distances, so the distance increases while the angle grows in
+    /// proportion.
     pub fn sectors_per_track(&mut self, first: u64) -> Result<SectorsPerTrack, Error> {
         let mut from = first;
         for _ in 0..TRACKS {

@@ -194,8 +194,7 @@ impl<'d, 't> TimingLocator<'d, 't> {
     /// Maximum number of tracks until the jumps between them repeat.
     const SEED_TRACKS_MAX: usize = 130;
 
-    /// Maps the zone that begins with block `first`, after `before`; `None` if most tracks are not
-    /// full.
+    /// Maps the zone that begins with block `first`; `None` if most tracks are not full.
     fn zone_if_any(
         &mut self,
         first: u64,
@@ -461,8 +460,8 @@ impl<'d, 't> TimingLocator<'d, 't> {
             if !is_slip || whole < 0.5 {
                 break;
             }
-            // Blocks after slipped sectors are on the same track, but those after spare sectors are
-            // on the next one.
+            // Blocks after slipped sectors are on the same track, but not those after spare
+            // sectors.
             let remaining = left - whole as u64;
             let ahead = (at + blocks + remaining - remaining / 8).min(end) - 1;
             let angle = end_angle(start + (ahead - at + slipped) as f64 + whole, sectors);

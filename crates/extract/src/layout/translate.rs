@@ -96,8 +96,7 @@ impl BlockLocator for TranslationLocator<'_, '_> {
 }
 
 impl TranslationLocator<'_, '_> {
-    /// Maximum number of tracks from which the pattern of a zone is derived: three cylinders of
-    /// most drives.
+    /// Maximum number of tracks for the pattern of a zone: three cylinders of most drives.
     const SEED_TRACKS_MAX: usize = 200;
 
     fn location(&mut self, at: u64) -> Result<PhysicalAddress, Error> {

@@ -41,15 +41,13 @@ pub(super) trait BlockLocator {
         true
     }
 
-    /// Returns true if two blocks are as far apart as their positions, rather than `away` sectors
-    /// off.
+    /// Returns true if blocks are as far apart as their positions, rather than `away` sectors off.
     fn are_apart(&mut self, _: &Tracks, _: [Placement; 2], _away: u64) -> Result<bool, Error> {
         Ok(true)
     }
 
     /// Returns the number of sectors slipped between two blocks of a track, the first of which is
-    /// at its position. Returns `None` unless it can be measured although checks do not resolve
-    /// sectors.
+    /// at its position; `None` if it cannot be measured.
     fn slips_between(&mut self, _: &Tracks, _: [Placement; 2]) -> Result<Option<u64>, Error> {
         Ok(None)
     }
@@ -146,8 +144,7 @@ impl<'a, L: BlockLocator> Walk<'a, L> {
         Ok(walk.zone)
     }
 
-    /// Advances to the next exception, or past a region without one. Returns true if the zone has
-    /// ended.
+    /// Advances to the next exception or past a regular region. Returns true if the zone has ended.
     fn step(&mut self) -> Result<bool, Error> {
         if let Some(rule) = self.rule {
             return self.region(rule);
@@ -258,8 +255,7 @@ impl<'a, L: BlockLocator> Walk<'a, L> {
         Ok(None)
     }
 
-    /// Like [`Self::deviation`], but confirms the result if checks are costly and therefore
-    /// unreliable.
+    /// Like [`Self::deviation`], but confirms the result if checks are costly, thus unreliable.
     fn confirmed_deviation(&mut self, end: u64) -> Result<Option<u64>, Error> {
         let mut found = self.deviation(end)?;
         for _ in 0..Self::MAX_REPETITIONS {
@@ -291,8 +287,7 @@ impl<'a, L: BlockLocator> Walk<'a, L> {
             if !self.is_far_in_line(last, last_position)? {
                 break last;
             }
-            // Also check the last block of the previous track: the next zone may be in line by
-            // coincidence.
+            // Also check the previous track: the next zone may be in line by coincidence.
             let back = last_position % self.sectors() + 1;
             let is_off = tracks > 1 && !self.is_in_line(last - back, last_position - back)?;
             if is_off && last - back >= good {
@@ -331,8 +326,7 @@ impl<'a, L: BlockLocator> Walk<'a, L> {
     }
 
     /// Returns the first block of `good..=bad` that is not in line, given that `bad` is not. Probes
-    /// the ends of tracks, then blocks of one track, because blocks farther on may be in line by
-    /// coincidence.
+    /// the ends of tracks first, as blocks inside may be in line by coincidence.
     fn bisect(&mut self, mut good: u64, mut bad: u64) -> Result<u64, Error> {
         loop {
             let mut middle = good + (bad - good) / 2;
@@ -419,8 +413,7 @@ impl<'a, L: BlockLocator> Walk<'a, L> {
         self.zone.gaps.last().map_or(0, |gap| gap.end)
     }
 
-    /// Returns candidate positions of block `at` beyond `position`, which `held` blocks precede on
-    /// its track.
+    /// Returns candidate positions of block `at` beyond `position`, which `held` blocks precede.
     fn positions(&mut self, at: u64, position: u64, held: u64) -> Result<Vec<u64>, Error> {
         let tracks = &self.zone.tracks;
         let mut positions = self.locator.positions(tracks, at, position + 1)?;
@@ -437,8 +430,8 @@ impl<'a, L: BlockLocator> Walk<'a, L> {
     }
 
     /// Returns true if most of the track after block `at` is in line, which it would not be if
-    /// another zone had begun. A long gap must leave at least half of the track. Always true unless
-    /// checks are costly.
+    /// another zone had begun. A long gap must leave half of the track. Always true unless checks
+    /// are costly.
     fn may_continue(&mut self, at: u64, position: u64) -> Result<bool, Error> {
         if !self.is_costly() {
             return Ok(true);
@@ -454,8 +447,7 @@ impl<'a, L: BlockLocator> Walk<'a, L> {
         self.is_at(at + max, position + max)
     }
 
-    /// Returns the number of positions from `position` to the spares of the region; the maximum if
-    /// unknown.
+    /// Returns the number of positions up to the spares of the region; the maximum if unknown.
     fn blocks_left_in_region(&self, position: u64) -> u64 {
         let Some(rule) = self.rule.filter(|rule| !rule.front) else {
             return u64::MAX;
@@ -487,8 +479,7 @@ impl<'a, L: BlockLocator> Walk<'a, L> {
         let mut after_front = gaps.take_while(|gap| gap.end > begin);
         let is_regular = after_front.all(|gap| gap.start <= begin || gap.start >= track);
         let is_same_track = position / tracks.sectors == self.position / tracks.sectors;
-        // A gap that ends at the index mark may also be the start of a zone with fewer sectors per
-        // track.
+        // A gap up to the index mark may also be the start of a zone with shorter tracks.
         let at_index = tracks.angle(position) * (tracks.sectors as f64) < 0.5;
         if is_same_track && self.position > track && !L::MAY_COINCIDE && !at_index {
             return Ok(Some(0));
@@ -518,8 +509,7 @@ impl<'a, L: BlockLocator> Walk<'a, L> {
         let (mut at, mut position) = (at, position);
         let first = position / sectors;
         let mut gaps = vec![(self.position, position)];
-        // Number of full tracks, missing blocks of the others, and number of tracks with a single
-        // run.
+        // Number of full tracks, missing blocks of the others, and number of tracks with one run.
         let (mut whole, mut missing, mut unbroken) = (0, Vec::new(), 0);
         let mut held = 0;
         for _ in 0..Self::RUNS_AHEAD {

@@ -25,8 +25,7 @@ pub(super) struct Tracks {
     pub begins_down: bool,
     /// True if every other cylinder uses its heads in the opposite order.
     pub alternates: bool,
-    /// Positions from which all tracks are rotated, and the rotations in sectors, in ascending
-    /// order.
+    /// Positions from which all tracks are rotated, in ascending order, and rotations in sectors.
     pub rotations: Vec<(u64, u64)>,
 }
 
@@ -70,8 +69,7 @@ impl Tracks {
         (angle / self.sectors as f64).fract()
     }
 
-    /// Returns the position within `tolerance` sectors of `angle` on each of `tracks`, if there is
-    /// one and it is not below `min`.
+    /// Returns the positions within `tolerance` sectors of `angle` on `tracks`, from `min` on.
     pub fn aligned_positions(
         &self,
         tracks: Range<u64>,
@@ -237,8 +235,7 @@ fn close(one: f64, other: f64) -> bool {
     (one - other).abs() < 2.0 * IN_LINE
 }
 
-/// Returns the period with which jumps repeat, if they cover it at least twice; `None` if all are
-/// equal.
+/// Returns the period with which jumps repeat, if they do so; `None` if all are equal.
 pub(super) fn period(jumps: &[f64]) -> Option<usize> {
     let repeat = |period: usize| {
         let mut pairs = jumps.iter().zip(&jumps[period..]);

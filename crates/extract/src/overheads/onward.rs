@@ -41,8 +41,7 @@ const MIN_DIFFERENCE_NS: f64 = 1e3;
 const MAX_ROUNDING_NS: f64 = 10.0;
 /// Number of vectors that must agree for a pause, without and with noise.
 const MIN_AGREEING: [u32; 2] = [2, 3];
-/// Tolerated error of completion times as a fraction of a revolution: writes and transfers on slow
-/// buses vary.
+/// Tolerated error of completion times as a fraction of a revolution: writes vary.
 const MAX_ERROR_SHARE: f64 = 1.0 / 32.0;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,8 +56,7 @@ struct Place {
     /// Gap between the tracks in nanoseconds.
     pause: f64,
     from: Track,
-    /// The last sector of that track, and the run of this sector and the first sector of the next
-    /// track.
+    /// The last sector of that track, and that sector with the first one of the next track.
     last: Track,
     across: Track,
 }
@@ -128,8 +126,7 @@ impl Leads<'_, '_> {
         self.end_of_second(access, &place.from, &place.across, 2, lead)
     }
 
-    /// Classifies a pair by whether its second request ends at the first pass of its sectors or
-    /// later.
+    /// Classifies a pair: its second request ends at the first pass of its sectors, or later.
     fn end_of_second(
         &mut self,
         access: Access,

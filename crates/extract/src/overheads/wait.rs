@@ -40,8 +40,8 @@ pub struct Wait {
     pub sectors: SectorCount,
     /// Transfer time of a sector on the bus, if the media wait for several or the bus is slower.
     pub sector: Option<Estimate>,
-    /// Extra wait if a write has just the sectors that the media wait for, compared with a larger
-    /// write.
+    /// Extra wait for a write of just the sectors that the media wait for, compared to a larger
+    /// one.
     pub least_delay: Span,
     #[serde(default)]
     pub unsure: Option<Undetermined>,
@@ -110,8 +110,7 @@ impl Leads<'_, '_> {
                 }),
             };
         }
-        // The media wait for one sector only. A minimum delay may hide a slower bus, but not in the
-        // difference between two sectors and three.
+        // The media wait for one sector only. A minimum delay does not hide a slower bus here.
         if self.lead_of_size(3)?.median - two.median > MIN_DIFFERENCE_NS {
             return self.wait_on_slow_bus([one, two]);
         }
@@ -152,8 +151,8 @@ impl Leads<'_, '_> {
     }
 
     /// Returns true if each sector of a write lengthens the lead because the media would overtake
-    /// the bus; `None` if that cannot be determined. A sector may make a difference of only a few
-    /// microseconds, so several are written.
+    /// the bus; `None` if that cannot be determined. The effect of a single sector may be too
+    /// small, so several are written.
     fn is_overtaken(
         &mut self,
         one: ThresholdEstimate,
@@ -182,7 +181,7 @@ impl Leads<'_, '_> {
 
     /// Measures the lead of a write of `sectors`, of which `before` precede the end of a track,
     /// after a write on that track. Also returns the pause between the tracks, in nanoseconds;
-    /// `None` if no track is followed by another.
+    /// `None` if there is no such pair of tracks.
     fn across_tracks(&mut self, before: u16, sectors: u16) -> Result<Option<(f64, f64)>, Error> {
         let place = idle::zones(self.setup.layout)[0].clone();
         let (before, all) = (u64::from(before), u64::from(sectors));
@@ -213,8 +212,7 @@ impl Leads<'_, '_> {
     }
 
     /// Measures the number of sectors that the media wait for, at least two, and the extra wait. As
-    /// long as they wait for all, the lead exceeds that of `one` by the time of a `sector` for each
-    /// further sector.
+    /// long as they wait for all, the lead grows by the time of a `sector` for each further one.
     fn data_wait(&mut self, one: ThresholdEstimate, mut sector: Estimate) -> Result<Wait, Error> {
         let max = self.room();
         let (mut waits, mut beyond, mut next) = (2, None, 4.min(max));
@@ -246,8 +244,7 @@ impl Leads<'_, '_> {
     }
 }
 
-/// Returns a delay in nanoseconds as a span, or zero if it is too short to be distinguished from
-/// it.
+/// Returns a delay in nanoseconds as a span, or zero if it is negligible.
 fn zero_if_negligible(delay: f64) -> Span {
     if delay > MIN_DIFFERENCE_NS {
         span(delay)

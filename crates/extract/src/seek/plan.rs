@@ -9,8 +9,7 @@ use crate::pairs::Pairs;
 use crate::track::Track;
 use crate::{Effort, Error};
 
-/// Target half-width of an interval: the larger of a time in nanoseconds and a fraction of the seek
-/// time.
+/// Target half-width of an interval: the larger of nanoseconds and a fraction of the seek time.
 pub(super) const NARROW: (f64, f64) = (6e3, 0.0025);
 
 /// Tolerated error of linear interpolation, in the form of [`NARROW`].
@@ -68,8 +67,7 @@ pub(crate) fn sharpest_bend(points: &[Measured], inconclusive: &BTreeSet<u32>) -
         |a: usize, b: usize| (points[b].1 - points[a].1) / f64::from(points[b].0 - points[a].0);
     // The estimated error is half the difference between the slopes inside and outside the
     // interval, times its width: the error if the outside slope continued to a kink in the middle.
-    // Outside slopes span at least half the width, because two close points do not determine a
-    // slope.
+    // Outside slopes span at least half the width, because two close points do not suffice.
     let of_interval = |k: usize| {
         let (left, right) = (points[k].0, points[k + 1].0);
         let wide = right - left;
@@ -82,8 +80,7 @@ pub(crate) fn sharpest_bend(points: &[Measured], inconclusive: &BTreeSet<u32>) -
             .flatten()
             .map(|outside| (outside - inside).abs());
         let off = turns.fold(0.0, f64::max) * f64::from(wide) / 2.0;
-        // If seek times vary, points are less certain than requested, and the curve bends at
-        // random.
+        // If seek times vary, points are less certain than requested and bends are random.
         let excess = |k: usize| (points[k].2 - narrow(points[k].1)).max(0.0);
         let allowed = MAX_BEND.0.max(MAX_BEND.1 * points[k].1) + 3.0 * excess(k).max(excess(k + 1));
         let middle = left + wide / 2;
@@ -105,9 +102,8 @@ pub(crate) struct Movement {
     pub inward: bool,
 }
 
-/// Returns the tracks of the two commands of a pair, both between cylinders `first` and `last`. The
-/// seek to the second is that of `movement`, and under the same head if possible, because a head
-/// switch would hide a shorter seek.
+/// Returns the tracks of the two commands of a pair, both between cylinders `first` and `last`.
+/// Both are under the same head if possible, because a head switch would hide a shorter seek.
 pub(crate) fn tracks(
     pairs: &Pairs<'_, '_>,
     access: Access,

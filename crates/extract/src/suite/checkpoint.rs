@@ -26,8 +26,7 @@ pub struct Options {
     pub seed: u64,
 }
 
-/// The results of all measurements. A result is `None` until it has been measured, or if that
-/// failed.
+/// The results of all measurements. A result is `None` until its measurement has succeeded.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Findings {

@@ -152,8 +152,7 @@ impl Checkpoint {
         }
     }
 
-    /// Returns the provenance of a time. `otherwise` is the reason if a measurement succeeded
-    /// without finding it.
+    /// Returns the provenance of a time; `otherwise` is the reason if it does not occur.
     fn time(
         &self,
         measurement: &str,
@@ -478,8 +477,7 @@ fn source(checkpoint: &Checkpoint, assumed: &[String]) -> Source {
     }
 }
 
-/// Resets values that contradict other values to their defaults. Returns the keys of the former,
-/// each with the reason.
+/// Resets contradictory values to their defaults. Returns their keys, each with the reason.
 fn make_consistent(spec: &mut Spec) -> Result<Vec<(String, String)>, String> {
     let mut refused = Vec::new();
     while let Some((path, expected)) = spec.contradiction() {

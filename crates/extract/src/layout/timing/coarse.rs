@@ -101,8 +101,7 @@ impl TimingLocator<'_, '_> {
         Ok(starts.map(|track| track * sectors).collect())
     }
 
-    /// Returns a lower bound on the number of sectors slipped between two blocks of a track, of
-    /// which the second is out of line.
+    /// Returns a lower bound on the number of sectors slipped between two blocks of a track.
     pub(super) fn slips_on_track(
         &mut self,
         tracks: &Tracks,
@@ -116,8 +115,7 @@ impl TimingLocator<'_, '_> {
         Ok((min < MAX_SLIPS as f64).then_some(min as u64))
     }
 
-    /// Returns true if two blocks are as far apart as their positions, rather than `away` sectors
-    /// off.
+    /// Returns true if blocks are as far apart as their positions, rather than `away` sectors off.
     pub(super) fn are_exactly_apart(
         &mut self,
         tracks: &Tracks,
@@ -199,8 +197,7 @@ impl TrackPieces {
         usual.unwrap_or(0)
     }
 
-    /// Converts the pieces to tracks. Jumps that differ by less than `scatter` sectors are averaged
-    /// and rounded.
+    /// Converts the pieces to tracks. Averages and rounds jumps that differ by less than `scatter`.
     fn runs(&self, sectors: u64, scatter: f64) -> Vec<Run> {
         let revolution = sectors as f64;
         let begin = |piece: &TrackPiece| piece.angle * revolution - 1.0;
@@ -328,8 +325,7 @@ impl TimingLocator<'_, '_> {
     }
 
     /// Returns the sectors per track: the usual number of blocks plus the spare sectors that the
-    /// angle of a sector shows. The number of spares is measured in the first zone and assumed for
-    /// the others.
+    /// angle of a sector shows. That number is measured in the first zone only.
     fn whole_sectors(&mut self, pieces: &TrackPieces) -> Result<u64, Error> {
         let usual = pieces.usual();
         if let Some(spare) = self.spare {
@@ -360,8 +356,7 @@ impl TimingLocator<'_, '_> {
         Ok((turned + angle_to(0.0, off)) / length as f64)
     }
 
-    /// Replaces the skews of a pattern by those measured between distant tracks, and adjusts its
-    /// offset.
+    /// Measures the skews of a pattern between distant tracks, and adjusts its offset.
     fn refine(&mut self, pieces: &TrackPieces, pattern: &Pattern) -> Result<Tracks, Error> {
         let mut tracks = pattern.tracks.clone();
         let zone = TrackSequence {
@@ -403,8 +398,7 @@ impl TimingLocator<'_, '_> {
         Ok((tracks.track_skew + wrap(off, tracks.sectors) / switches).round())
     }
 
-    /// Measures by how many sectors, about `turn`, each cylinder is rotated, over increasing
-    /// distances.
+    /// Measures the rotation of each cylinder, about `turn` sectors, over increasing distances.
     fn cylinder_turn(
         &mut self,
         zone: &TrackSequence<'_>,

@@ -5,8 +5,7 @@ use crate::Error;
 use crate::layout::zone_map::length;
 
 impl<L: BlockLocator> Walk<'_, L> {
-    /// Advances to the end of a region, or to the first exception. Returns true if the zone has
-    /// ended.
+    /// Advances to the end of a region or the first exception. Returns true if the zone has ended.
     pub(super) fn region(&mut self, rule: RegionRule) -> Result<bool, Error> {
         let begin = self.position / rule.region * rule.region;
         let end = begin + rule.region;
@@ -59,8 +58,7 @@ impl<L: BlockLocator> Walk<'_, L> {
     }
 
     /// Returns true if the few positions missing at the end of the last region are spares. If
-    /// checks do not resolve sectors, they may instead be slips, which are recorded at the ends of
-    /// tracks.
+    /// checks do not resolve sectors, they may be slips, which are also recorded there.
     pub(super) fn is_regular(&mut self, rule: RegionRule) -> Result<bool, Error> {
         if self.resolves_sectors() || rule.spares > MAX_SLIPS || rule.front {
             return Ok(true);
@@ -87,8 +85,7 @@ impl<L: BlockLocator> Walk<'_, L> {
     }
 
     /// Returns the last end of a track, up to block `last`, at which earlier slips would show. If
-    /// checks do not resolve sectors, slips on the last track of a region do not show, because they
-    /// move no block of another track.
+    /// checks do not resolve sectors, slips on the last track of a region do not show.
     fn visible_end(&self, last: u64) -> u64 {
         let back = self.expected(last) % self.sectors();
         let is_visible = self.resolves_sectors() || last <= self.block + back;
@@ -183,8 +180,7 @@ impl<L: BlockLocator> Walk<'_, L> {
 
     /// Returns the rule with regions of this size if the last three regions follow it.
     fn rule_for(&self, region: u64, front: bool) -> Option<RegionRule> {
-        // The first region may be partly reserved. If spares are at the front, the gap of the
-        // current region is already known.
+        // The first region may be partly reserved. Gaps at the front are already known.
         let first = self.zone.lead().div_ceil(region);
         let from = if front { first.max(1) } else { first };
         let last = self.position / region;
