@@ -123,12 +123,12 @@ impl LayoutDifference {
             let run = a.sectors.min(b.sectors).min(SectorCount(blocks.0 - at.0));
             let same_track = (a.cylinder, a.head) == (b.cylinder, b.head);
             let half_sector = (a.sector_angle.as_revolutions() / 2.0).max(f64::EPSILON);
-            let turn_at = |offset| {
+            let angle_at = |offset| {
                 let a = a.start + a.sector_angle * offset - origins[0];
                 let b = b.start + b.sector_angle * offset - origins[1];
-                turn(a, b)
+                angle_between(a, b)
             };
-            let difference = turn_at(0).max(turn_at(run.0 - 1));
+            let difference = angle_at(0).max(angle_at(run.0 - 1));
             let offset_by = i64::from(b.cylinder.0) - i64::from(a.cylinder.0);
             is_shifted &= a.head == b.head
                 && difference < half_sector
@@ -159,7 +159,7 @@ impl LayoutDifference {
 }
 
 /// Returns the absolute difference between two angles, from 0 to 0.5 revolutions.
-fn turn(a: Angle, b: Angle) -> f64 {
+fn angle_between(a: Angle, b: Angle) -> f64 {
     let difference = (a - b).as_revolutions();
     difference.min(1.0 - difference)
 }
@@ -203,12 +203,12 @@ pub struct ObservableTimes<'a> {
     /// Time from the end of the media transfer to the end of a one-sector read.
     after_media: Span,
     /// Command times of writes after a read, and after a write that they do not continue.
-    writes: [Command; 2],
+    writes: [CommandTimes; 2],
 }
 
 /// Times from the start of a command until it may use the arm, and the bus for its data.
 #[derive(Clone, Copy)]
-struct Command {
+struct CommandTimes {
     arm: Span,
     data: Span,
 }
@@ -216,8 +216,8 @@ struct Command {
 impl<'a> ObservableTimes<'a> {
     pub fn new(spec: &'a Spec) -> Self {
         let (o, bus) = (&spec.overheads, &spec.bus);
-        let connects = |time| reconnection(bus, time);
-        let plain = |command: Span| Command {
+        let reconnect = |time| reconnection(bus, time);
+        let plain = |command: Span| CommandTimes {
             arm: command,
             data: command + o.data_preparation,
         };
@@ -225,16 +225,16 @@ impl<'a> ObservableTimes<'a> {
             None => plain(o.write_miss_after_write),
             Some(extra) => {
                 let data = extra.command + extra.disconnect + extra.duration;
-                Command {
+                CommandTimes {
                     arm: extra.command + extra.seek_delay,
-                    data: data + connects(o.first_reselect) + o.data_preparation,
+                    data: data + reconnect(o.first_reselect) + o.data_preparation,
                 }
             }
         };
         Self {
             spec,
             times: SeekTimes::new(&spec.mechanics, spec.geometry.cylinders),
-            after_media: connects(o.first_reselect)
+            after_media: reconnect(o.first_reselect)
                 + o.data_preparation
                 + bus.read_sector
                 + o.read_completion,
@@ -254,7 +254,7 @@ impl<'a> ObservableTimes<'a> {
     }
 
     /// Returns the lead of a write: the media wait for both the arm and the data.
-    fn write(&self, command: Command, arm: Span) -> Span {
+    fn write(&self, command: CommandTimes, arm: Span) -> Span {
         let min = self.spec.overheads.write_minimum_delay;
         let data = command.data + self.spec.bus.write_sector + min;
         (command.arm + arm).max(data) + self.after_media
@@ -272,12 +272,12 @@ impl<'a> ObservableTimes<'a> {
         let switch = |op| self.times.total(op, (Cylinder(0), Cylinder(0)), true);
         // A distance over which seek times do not vary on any drive of the catalogue.
         let far = self.spec.geometry.cylinders / 2;
-        let elsewhere = self.seek_time(Op::Write, far) - self.seek_time(Op::Read, far) + still;
-        let seek_and_write = |command: Command| command.arm + elsewhere + self.after_media;
+        let write_settle = self.seek_time(Op::Write, far) - self.seek_time(Op::Read, far) + still;
+        let seek_and_write = |command: CommandTimes| command.arm + write_settle + self.after_media;
         let [after_read, after_write] = self.writes;
         let read = |command: Span| command + still + self.after_media;
         let on_track = |command| self.write(command, self.seek_time(Op::Write, 0));
-        let again = match o.extra_write_disconnect {
+        let reselect_after_write = match o.extra_write_disconnect {
             Some(_) => o.other_reselect,
             None => o.first_reselect,
         };
@@ -294,7 +294,10 @@ impl<'a> ObservableTimes<'a> {
                 self.write(after_read, switch(Op::Write)),
             ),
             ("end of a write after a read", self.end(o.first_reselect)),
-            ("end of a write after a write", self.end(again)),
+            (
+                "end of a write after a write",
+                self.end(reselect_after_write),
+            ),
         ];
         all.extend(self.hits());
         all

@@ -150,7 +150,7 @@ fn receive(
     };
     let (_, transferred) = disk.data_up_to(&command, &mut data)?;
     data.truncate(transferred);
-    let short = || malformed(format!("returned {transferred} bytes, fewer than a header"));
+    let short = || malformed(format!("returned {transferred} bytes, less than a header"));
     let (code, length) = match size {
         Size::Ten => {
             let header = Header10::parse(&data).map_err(|_| short())?;
@@ -164,7 +164,11 @@ fn receive(
     let actual = [AddressFormat::PhysicalSector, AddressFormat::BytesFromIndex]
         .into_iter()
         .find(|format| *format as u8 == code)
-        .ok_or_else(|| malformed(format!("format {code} gives no location on the media")))?;
+        .ok_or_else(|| {
+            malformed(format!(
+                "format {code} does not give locations on the media"
+            ))
+        })?;
     data.drain(..header);
     Ok((actual, length, data))
 }

@@ -127,7 +127,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn points_on_a_line_give_the_line() {
+    fn points_on_a_line_are_fitted_exactly() {
         let mut line = Line::new(1.0);
         for k in 0..20 {
             line.add(f64::from(k), 3.0 - 0.5 * f64::from(k));

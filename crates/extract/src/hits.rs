@@ -114,9 +114,13 @@ pub fn measure_writes(disk: &mut Disk<'_>, setup: &Setup<'_>) -> Result<WriteHit
         read = measurement.services(HitMeasurement::written_hit)?;
     }
     found.read_after_write = read.as_ref().map(Services::estimate);
-    let far = [Far::Here, Far::Cylinder, Far::Zone];
-    let [here, cylinder, zone] = far
-        .map(|far| measurement.services(|measurement| measurement.write_hit(Access::Read, 1, far)));
+    let arm = [
+        ArmPosition::SameTrack,
+        ArmPosition::OtherCylinder,
+        ArmPosition::OtherZone,
+    ];
+    let [here, cylinder, zone] = arm
+        .map(|arm| measurement.services(|measurement| measurement.write_hit(Access::Read, 1, arm)));
     let (Some(here), Some(cylinder), Some(zone)) = (here?, cylinder?, zone?) else {
         return Ok(found);
     };
@@ -129,7 +133,8 @@ pub fn measure_writes(disk: &mut Disk<'_>, setup: &Setup<'_>) -> Result<WriteHit
     found.elsewhere = longer(&here, &cylinder);
     found.other_zone = longer(&cylinder, &zone);
     let mut hits = |before, sectors| {
-        measurement.services(|measurement| measurement.write_hit(before, sectors, Far::Here))
+        measurement
+            .services(|measurement| measurement.write_hit(before, sectors, ArmPosition::SameTrack))
     };
     found.after_write = hits(Access::Write, 1)?.as_ref().map(Services::estimate);
     let sectors = 17;
@@ -197,10 +202,10 @@ fn largest_cluster(services: &[Span], length: f64) -> usize {
 }
 
 #[derive(Clone, Copy)]
-enum Far {
-    Here,
-    Cylinder,
-    Zone,
+enum ArmPosition {
+    SameTrack,
+    OtherCylinder,
+    OtherZone,
 }
 
 struct HitMeasurement<'a, 'd> {
@@ -320,12 +325,17 @@ impl<'a, 'd> HitMeasurement<'a, 'd> {
     }
 
     /// Writes `sectors` blocks, which the cache may absorb, after another command.
-    fn write_hit(&mut self, before: Access, sectors: u16, far: Far) -> Result<CommandTimes, Error> {
+    fn write_hit(
+        &mut self,
+        before: Access,
+        sectors: u16,
+        arm: ArmPosition,
+    ) -> Result<CommandTimes, Error> {
         let from = self.fresh_track();
-        let at = match far {
-            Far::Here => from.clone(),
-            Far::Cylinder => self.fresh_track(),
-            Far::Zone => self.places[2].clone(),
+        let at = match arm {
+            ArmPosition::SameTrack => from.clone(),
+            ArmPosition::OtherCylinder => self.fresh_track(),
+            ArmPosition::OtherZone => self.places[2].clone(),
         };
         // Not contiguous with the previous command, and at a random angle.
         let min = 5.min(at.sectors() - 1);
@@ -375,20 +385,20 @@ impl HitMeasurement<'_, '_> {
 
     /// Measures the lead of absorbed writes of this size; `None` if later reads do not reveal it.
     fn lead_of_hits(&mut self, sectors: u16) -> Result<Option<ThresholdEstimate>, Error> {
-        let (narrow, max) = mtbrc::precision(self.effort);
+        let (target_width, max) = mtbrc::precision(self.effort);
         let mut threshold = Threshold::default();
         let mut failures = 0;
         for _ in 0..max {
-            let lead = threshold.aim(narrow, self.pairs.uniform()).max(1e3);
+            let lead = threshold.aim(target_width, self.pairs.uniform()).max(1e3);
             match self.landing_bounds(sectors, lead)? {
                 Some((missed, caught)) => threshold.add(missed, caught),
                 None => failures += 1,
             }
-            if threshold.is_done(narrow) || failures > MAX_FAILURES {
+            if threshold.is_done(target_width) || failures > MAX_FAILURES {
                 break;
             }
         }
-        Ok(threshold.is_done(narrow).then(|| threshold.found()))
+        Ok(threshold.is_done(target_width).then(|| threshold.found()))
     }
 
     /// Sends a write about `lead` before its first sector passes. Returns the largest lead that it

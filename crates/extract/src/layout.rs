@@ -80,7 +80,7 @@ pub fn measure(disk: &mut Disk<'_>, period_ns: f64, seed: u64) -> Result<LayoutF
     refuse_emulated(disk)?;
     let defects = reason(defects::read(disk))?;
     let listed = defects.as_ref().map(Defects::all).unwrap_or_default();
-    let mut refused = Vec::new();
+    let mut failed = Vec::new();
     for method in [Method::Translated, Method::Notches, Method::Timing] {
         let measured = match method {
             Method::Translated => translate::measure(disk, &listed),
@@ -99,14 +99,14 @@ pub fn measure(disk: &mut Disk<'_>, period_ns: f64, seed: u64) -> Result<LayoutF
                 return Ok(LayoutFinding {
                     found,
                     method,
-                    refused,
+                    refused: failed,
                     defects,
                 });
             }
-            Err(reason) => refused.push((method, reason)),
+            Err(reason) => failed.push((method, reason)),
         }
     }
-    let reasons = refused
+    let reasons = failed
         .iter()
         .map(|(method, reason)| format!("{method}: {reason}"));
     Err(Error::Undecided(reasons.collect::<Vec<_>>().join("; ")))
@@ -173,8 +173,9 @@ fn check_by_defects(found: &mut MeasuredLayout, defects: Option<&Defects>) {
     let counts = defects.and_then(|listed| defects::count(&found.geometry, &listed.all()).ok());
     let unlisted = counts.map_or(0, |counts| counts.unlisted);
     if unlisted > 0 {
+        let plural = if unlisted == 1 { "" } else { "s" };
         found.assume(format!(
-            "The layout skips {unlisted} locations that the drive does not list as defective."
+            "The layout skips {unlisted} location{plural} that the drive does not list as defective."
         ));
     }
 }

@@ -67,10 +67,7 @@ impl std::fmt::Display for Kind {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let (x, y) = self.accesses;
         let (x_sectors, y_sectors) = self.sectors;
-        write!(
-            f,
-            "a {x} of {x_sectors} sectors and a {y} of {y_sectors} sectors "
-        )?;
+        write!(f, "a {x_sectors}-sector {x} and a {y_sectors}-sector {y} ")?;
         match self.to {
             To::SameTrack => f.write_str("on the same track"),
             To::OtherTrack => f.write_str("on another track of the cylinder"),
@@ -184,12 +181,18 @@ pub(crate) fn in_zone(
     for _ in 0..3 {
         routes.push(route(pairs, kind, &place)?);
     }
-    let (narrow, max) = precision(effort);
+    let (target_width, max) = precision(effort);
     let start = Threshold::default();
-    let search = pairs.search(kind.accesses, kind.sectors, start, (narrow, max), |_, k| {
-        let (from, to) = routes[k as usize % 3].clone();
-        Ok((from, to, 0.0))
-    })?;
+    let search = pairs.search(
+        kind.accesses,
+        kind.sectors,
+        start,
+        (target_width, max),
+        |_, k| {
+            let (from, to) = routes[k as usize % 3].clone();
+            Ok((from, to, 0.0))
+        },
+    )?;
     let count = search.trials.len() as f64;
     let mean = |of: &dyn Fn(&crate::pairs::Trial) -> f64| {
         search.trials.iter().map(of).sum::<f64>() / count

@@ -114,10 +114,10 @@ pub fn measure_writes(disk: &mut Disk<'_>, setup: &Setup<'_>) -> Result<Writes, 
         1 => None,
         _ => Some(leads.lead((Access::Write, Access::Write), 1, To::OtherTrack)?),
     };
-    let share = leads.steadiest_share()?;
+    let divisor = leads.steadiest_divisor()?;
     for (k, before) in PREVIOUS.into_iter().enumerate() {
         still[k] = leads.lead((before, Access::Write), 1, To::SameTrack)?;
-        seeking[k] = leads.seeking(before, share)?;
+        seeking[k] = leads.seeking(before, divisor)?;
     }
     let wait = leads.wait()?;
     let clock = &leads.pairs.clock;
@@ -158,31 +158,31 @@ impl<'a, 'd> Leads<'a, 'd> {
     }
 
     /// Measures the lead of a write on another cylinder, minus the extra lead of a read there.
-    fn seeking(&mut self, before: Access, share: u32) -> Result<Estimate, Error> {
-        let write = self.far_lead((before, Access::Write), share)?;
-        let read = self.far_lead((Access::Read, Access::Read), share)?;
+    fn seeking(&mut self, before: Access, divisor: u32) -> Result<Estimate, Error> {
+        let write = self.far_lead((before, Access::Write), divisor)?;
+        let read = self.far_lead((Access::Read, Access::Read), divisor)?;
         let still = self.lead((Access::Read, Access::Read), 1, To::SameTrack)?;
         Ok(write - (read - still))
     }
 
     /// Chooses the divisor of the stroke for which seeks before writes vary least.
-    fn steadiest_share(&mut self) -> Result<u32, Error> {
+    fn steadiest_divisor(&mut self) -> Result<u32, Error> {
         let mut best: Option<(Span, u32)> = None;
-        for share in [3, 8, 30] {
+        for divisor in [3, 8, 30] {
             let writes = (Access::Write, Access::Write);
-            let found = self.far_lead(writes, share)?.uncertainty;
+            let found = self.far_lead(writes, divisor)?.uncertainty;
             if best.is_none_or(|(min, _)| found < min) {
-                best = Some((found, share));
+                best = Some((found, divisor));
             }
             if found < span(MIN_DIFFERENCE_NS) {
                 break;
             }
         }
-        Ok(best.map_or(3, |(_, share)| share))
+        Ok(best.map_or(3, |(_, divisor)| divisor))
     }
 
     /// Measures the lead across part of the stroke from the middle zone, averaging both directions.
-    fn far_lead(&mut self, accesses: (Access, Access), share: u32) -> Result<Estimate, Error> {
+    fn far_lead(&mut self, accesses: (Access, Access), divisor: u32) -> Result<Estimate, Error> {
         let layout = self.setup.layout;
         let last = layout.cylinders() - 1;
         let near = |cylinder: u32| {
@@ -194,14 +194,14 @@ impl<'a, 'd> Leads<'a, 'd> {
                 .ok_or_else(|| Error::Undecided(format!("no blocks near cylinder {cylinder}")))
         };
         let middle = idle::zones(layout)[1].cylinder();
-        let distance = layout.cylinders() / share;
+        let distance = layout.cylinders() / divisor;
         let ends = [middle + distance, middle.saturating_sub(distance)];
-        let (narrow, max) = mtbrc::precision(self.setup.effort);
+        let (target_width, max) = mtbrc::precision(self.setup.effort);
         let [inward, outward] = ends.map(|there| -> Result<Estimate, Error> {
             let (from, to) = (near(middle)?, near(there)?);
             let route = |_: &mut Pairs<'_, '_>, _| Ok((from.clone(), to.clone(), 0.0));
             let start = Threshold::default();
-            let half = (narrow, max / 2);
+            let half = (target_width, max / 2);
             let search = self.pairs.search(accesses, (1, 1), start, half, route)?;
             Ok(search.found.estimate())
         });
@@ -210,17 +210,17 @@ impl<'a, 'd> Leads<'a, 'd> {
 
     /// Measures the lead of a write that continues the previous one.
     fn in_sequence(&mut self) -> Result<Estimate, Error> {
-        let (narrow, max) = mtbrc::precision(self.setup.effort);
+        let (target_width, max) = mtbrc::precision(self.setup.effort);
         let place = idle::zones(self.setup.layout)[0].clone();
         let mut threshold = Threshold::default();
         for _ in 0..max {
             let track = self.pairs.equivalent.next(self.setup.layout, &place);
             self.pairs.send(Access::Write, track.first(), 1)?;
-            let lead = threshold.aim(narrow, self.pairs.uniform());
+            let lead = threshold.aim(target_width, self.pairs.uniform());
             if let Some(trial) = self.pairs.catch_next(Access::Write, 1, lead.max(1e3))? {
                 threshold.add(trial.bounds.0, trial.bounds.1);
             }
-            if threshold.is_done(narrow) {
+            if threshold.is_done(target_width) {
                 break;
             }
         }

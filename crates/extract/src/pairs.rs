@@ -61,11 +61,11 @@ pub(crate) struct Pairs<'a, 'd> {
     jitter: f64,
     /// Number of commands that failed because of a bad block.
     unreadable: u32,
-    last: Last,
+    last: LastCommand,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Last {
+struct LastCommand {
     access: Access,
     at: Lbn,
     sectors: u16,
@@ -96,7 +96,7 @@ impl<'a, 'd> Pairs<'a, 'd> {
             delay: 0.0,
             jitter: 0.0,
             unreadable: 0,
-            last: Last {
+            last: LastCommand {
                 access: Access::Read,
                 at: Lbn(0),
                 sectors: 1,
@@ -171,7 +171,7 @@ impl<'a, 'd> Pairs<'a, 'd> {
         if !(is_first && self.scatters) {
             self.jitter += 0.05 * ((host - self.delay).abs() - self.jitter);
         }
-        self.last = Last {
+        self.last = LastCommand {
             access,
             at,
             sectors,
@@ -226,7 +226,7 @@ impl<'a, 'd> Pairs<'a, 'd> {
         let Some((at, passes)) = self.next_pass(track, sectors, wanted) else {
             let (cylinder, head) = (track.cylinder(), track.head());
             return Err(Error::Undecided(format!(
-                "cylinder {cylinder} head {head}: no run of {sectors} sectors"
+                "the track at cylinder {cylinder} and head {head} has no run of {sectors} sectors"
             )));
         };
         self.catch_at(access, at, sectors, passes, lead)
@@ -330,7 +330,7 @@ impl<'a, 'd> Pairs<'a, 'd> {
     }
 
     /// Returns the time at which the first sector of a command passed.
-    fn first_pass(&self, command: &Last) -> f64 {
+    fn first_pass(&self, command: &LastCommand) -> f64 {
         let extent = self.layout.extent(command.at);
         let sector = extent.sector_angle.as_revolutions() * self.clock.period();
         let end = command.ended - (f64::from(command.sectors) - 1.0) * sector;

@@ -196,7 +196,7 @@ impl<'a, 'd> Reader<'a, 'd> {
         let again = &self.services[1..];
         let short = |service: &&Span| (service.as_ns() as f64) < 0.75 * period;
         if self.others == 0 && 2 * again.iter().filter(short).count() > again.len() {
-            let reason = "rotation: a block that is read again comes from the buffer";
+            let reason = "rotation: repeated reads of a block are served from the buffer";
             return Err(Error::Undecided(reason.to_owned()));
         }
         Ok(())
@@ -211,7 +211,7 @@ impl<'a, 'd> Reader<'a, 'd> {
     ) -> Result<(), Error> {
         // Target half-width of the interval, maximum time from the first read to the last, both in
         // nanoseconds, and number of extra reads on a noisy drive.
-        let (narrow, time, reads) =
+        let (target_width, time, reads) =
             effort.choose([(4.0, 10e9, 50), (2.0, 40e9, 250), (1.0, 120e9, 500)]);
         let scatters = fit.line.scatter() > CALM_NS && self.others == 0;
         let mut left = if scatters { reads } else { 0 };
@@ -225,7 +225,7 @@ impl<'a, 'd> Reader<'a, 'd> {
         for _ in 0..64 {
             let so_far = self.ends[self.ends.len() - 1] - self.ends[0];
             let pauses = self.ends.len() - before;
-            if so_far > 1e9 && fit.uncertainty() <= narrow && pauses >= min {
+            if so_far > 1e9 && fit.uncertainty() <= target_width && pauses >= min {
                 return Ok(());
             }
             if so_far >= time {
@@ -235,7 +235,7 @@ impl<'a, 'd> Reader<'a, 'd> {
             self.disk.sleep(Span::from_ns(pause as i64));
             fit.add(self.read(generator)?)?;
         }
-        while left > 0 && fit.uncertainty() > narrow {
+        while left > 0 && fit.uncertainty() > target_width {
             fit.add(self.read(generator)?)?;
             left -= 1;
         }
@@ -370,7 +370,7 @@ impl Fit {
         if (late - expected).abs() > self.period / 4.0 {
             self.missed += 1;
             if self.missed > 8 {
-                let reason = "rotation: over eight reads ended at a different angle from the rest";
+                let reason = "rotation: more than eight reads ended at another angle";
                 return Err(Error::Undecided(reason.to_owned()));
             }
             return Ok(());
@@ -385,7 +385,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ends_within_a_revolution_have_no_period() {
+    fn completions_within_a_revolution_have_no_period() {
         for apart_us in [1.0, 20.0, 150.0, 900.0] {
             let ends: Vec<f64> = (0..=INITIAL).map(|n| n as f64 * apart_us * 1e3).collect();
             assert_eq!(coherent_period(&ends), None, "{apart_us} us");
@@ -393,7 +393,7 @@ mod tests {
     }
 
     #[test]
-    fn ends_one_revolution_apart_have_its_period() {
+    fn completions_a_revolution_apart_have_its_period() {
         let ends: Vec<f64> = (0..=INITIAL).map(|n| n as f64 * 8_333_333.0).collect();
         let period = coherent_period(&ends).expect("a period");
         assert!((period - 8_333_333.0).abs() < 1_000.0, "{period}");

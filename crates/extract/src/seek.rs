@@ -45,7 +45,7 @@ use curve::Curve;
 pub(crate) use plan::{
     Measured, Movement, coarse_first, distances, first_pair, refinements, sharpest_bend, tracks,
 };
-use plan::{NARROW, narrow};
+use plan::{TARGET_WIDTH, target_width};
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Seeks {
@@ -97,12 +97,12 @@ fn are_parallel(reads: &Seeks, writes: &Seeks) -> bool {
         };
         let read = reads.points[at].mean;
         let [read_ns, write_ns] = [read, write.mean].map(|time| time.value.as_ns() as f64);
-        if write_ns < 2.0 * NARROW.0 {
+        if write_ns < 2.0 * TARGET_WIDTH.0 {
             // The media wait for the data, not for the arm.
             continue;
         }
         let uncertainty = (read.uncertainty + write.mean.uncertainty).as_ns() as f64;
-        differences.push((write_ns - read_ns, uncertainty, narrow(read_ns)));
+        differences.push((write_ns - read_ns, uncertainty, target_width(read_ns)));
     }
     let mut sorted: Vec<f64> = differences.iter().map(|one| one.0).collect();
     sorted.sort_by(f64::total_cmp);
@@ -110,8 +110,9 @@ fn are_parallel(reads: &Seeks, writes: &Seeks) -> bool {
         return true;
     };
     // If seek times vary, one curve does not determine the other.
-    let is_near = |&(difference, uncertainty, narrow): &(f64, f64, f64)| {
-        uncertainty < 4.0 * narrow && (difference - usual).abs() < 2.0 * uncertainty.max(narrow)
+    let is_near = |&(difference, uncertainty, target_width): &(f64, f64, f64)| {
+        uncertainty < 4.0 * target_width
+            && (difference - usual).abs() < 2.0 * uncertainty.max(target_width)
     };
     differences.iter().all(is_near)
 }

@@ -35,7 +35,7 @@ pub(crate) mod geometry {
 
 pub(crate) fn path<'d, D: Deserializer<'d>>(from: D) -> Result<&'static str, D::Error> {
     let path = String::deserialize(from)?;
-    let key = Key::find(&path).ok_or_else(|| D::Error::custom(format!("no key {path:?}")))?;
+    let key = Key::find(&path).ok_or_else(|| D::Error::custom(format!("unknown key {path:?}")))?;
     Ok(key.path)
 }
 

@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn no_measurement_takes_the_time_of_the_others() {
+    fn every_measurement_has_enough_time() {
         for (effort, minutes) in [(Effort::Quick, 20.0), (Effort::Normal, 30.0)] {
             let mut checkpoint = Checkpoint::new("any", Identity::default(), options(effort));
             for measurement in MEASUREMENTS {
@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_may_take_three_times_as_long_if_ends_scatter() {
+    fn a_run_may_take_three_times_as_long_if_completions_scatter() {
         let options = options(Effort::Normal);
         let mut checkpoint = Checkpoint::new("any", Identity::default(), options);
         let minutes = |checkpoint: &Checkpoint| {

@@ -430,7 +430,7 @@ mod tests {
     }
 
     #[test]
-    fn a_threshold_that_scatters_has_its_percentiles() {
+    fn a_varying_threshold_has_the_right_percentiles() {
         let found = simulate_trials(2_345.0, 30.0, 1_000, None);
         let off = (found.median - 2_345.0).abs();
         assert!(

@@ -13,7 +13,7 @@ pub(super) struct BufferKey {
 
 impl BufferKey {
     pub fn key(&self) -> &'static Key {
-        Key::find(self.path).expect("the path is that of a key in the table")
+        Key::find(self.path).expect("every path is that of a specification key")
     }
 
     /// Returns the value in a specification, or 0 if it is not a count.
@@ -59,8 +59,8 @@ pub(super) const DEFERRED_REASON: &str = "the drive accepts writes at both ends 
      characterize further; the given value is that of the most similar cache, always";
 
 /// The reason for the number of segments on such drives.
-pub(super) const SEGMENTS_REASON: &str = "there may be one more for writes alone, which test \
-     sequences cannot detect on a drive with a deferred write cache";
+pub(super) const SEGMENTS_REASON: &str = "there may be one more, used only for writes, which \
+     test sequences cannot detect on a drive with a deferred write cache";
 
 pub(super) const DISPUTED_REASON: &str = "various test sequences support different values";
 

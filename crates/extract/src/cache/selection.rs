@@ -31,13 +31,13 @@ pub(super) struct Selection {
 pub(super) fn select_vectors(
     context: &mut Context<'_, '_>,
     open: &[Hypothesis],
-    each: usize,
+    vectors_per_hypothesis: usize,
 ) -> Selection {
     let best = context.model(&context.best);
     let target = |hypothesis| Target {
         hypothesis,
         model: context.model(&hypothesis.spec),
-        missing: each,
+        missing: vectors_per_hypothesis,
         uncertain: Vec::new(),
     };
     let mut targets: Vec<Target<'_>> = open.iter().map(target).collect();
@@ -56,7 +56,7 @@ pub(super) fn select_vectors(
             if count == DELAYS.len() {
                 target.missing -= 1;
                 is_selected = true;
-            } else if count > 0 && target.uncertain.len() < DELAYS.len() * each {
+            } else if count > 0 && target.uncertain.len() < DELAYS.len() * vectors_per_hypothesis {
                 target.uncertain.push(vector.clone());
             }
         }
@@ -68,7 +68,10 @@ pub(super) fn select_vectors(
         }
     }
     let (mut indistinguishable, mut uncertain) = (Vec::new(), Vec::new());
-    for target in targets.into_iter().filter(|target| target.missing >= each) {
+    for target in targets
+        .into_iter()
+        .filter(|target| target.missing >= vectors_per_hypothesis)
+    {
         let list = if target.uncertain.is_empty() {
             &mut indistinguishable
         } else {

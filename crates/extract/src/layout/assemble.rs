@@ -56,10 +56,13 @@ pub(super) fn geometry(
     }
     let mut lost = maps.iter().flat_map(|map| &map.lost);
     if let Some(first) = lost.next() {
-        found.assume(format!(
-            "{} blocks, starting with block {first}, are reallocated to unknown locations.",
-            1 + lost.count()
-        ));
+        found.assume(match lost.count() {
+            0 => format!("Block {first} is reallocated to an unknown location."),
+            others => format!(
+                "{} blocks, starting with block {first}, are reallocated to unknown locations.",
+                1 + others
+            ),
+        });
     }
     Ok(found)
 }

@@ -53,7 +53,8 @@ impl EmptyCylinders {
     /// Inserts the empty cylinders into a layout that was found by timing.
     pub(crate) fn apply(self, to: &mut MeasuredLayout) {
         self.insert(&mut to.geometry);
-        to.assumed.retain(|sentence| sentence != timing::CLOSED);
+        to.assumed
+            .retain(|sentence| sentence != timing::ASSUMED_ADJACENT);
         to.assumed.extend(self.assumed);
     }
 
@@ -130,8 +131,8 @@ pub fn measure(
             && min < max
         {
             empty.assumed.push(format!(
-                "Seek times show {min} to {max} empty cylinders after cylinder {}: {chosen} is \
-                 assumed.",
+                "Seek times are consistent with {min} to {max} empty cylinders after cylinder {}: \
+                 {chosen} is assumed.",
                 boundary[0].1
             ));
         }
@@ -190,11 +191,11 @@ impl Seeks<'_, '_> {
         cylinders: (u32, u32),
         distance: u32,
         near: Threshold,
-        narrow: f64,
+        target_width: f64,
     ) -> Result<ThresholdEstimate, Error> {
         let room = cylinders.1 - cylinders.0 - distance;
         let kinds = (Access::Read, Access::Read);
-        let wanted = (narrow, self.max);
+        let wanted = (target_width, self.max);
         let search = self.pairs.search(kinds, (1, 1), near, wanted, |pairs, k| {
             let movement = Movement {
                 outer: cylinders.0 + (u64::from(room) * u64::from(k % 5) / 4) as u32,
@@ -208,9 +209,13 @@ impl Seeks<'_, '_> {
     }
 
     /// Returns the lead of an outward seek within the largest zone; measures it unless it is known.
-    fn time_within(&mut self, distance: u32, narrow: f64) -> Result<ThresholdEstimate, Error> {
+    fn time_within(
+        &mut self,
+        distance: u32,
+        target_width: f64,
+    ) -> Result<ThresholdEstimate, Error> {
         let is_enough = |known: &&ThresholdEstimate| {
-            known.uncertainty <= narrow || known.samples >= u64::from(self.max)
+            known.uncertainty <= target_width || known.samples >= u64::from(self.max)
         };
         if let Some(known) = self.zone_times.get(&distance).filter(is_enough) {
             return Ok(*known);
@@ -219,7 +224,7 @@ impl Seeks<'_, '_> {
         let above = self.zone_times.range(distance..).next();
         let near = below.or(above).map(|(_, found)| found.median);
         let start = near.map_or_else(Threshold::default, |near| Threshold::near(near, 1e5));
-        let found = self.time(self.zone, distance, start, narrow)?;
+        let found = self.time(self.zone, distance, start, target_width)?;
         self.zone_times.insert(distance, found);
         Ok(found)
     }
@@ -232,7 +237,7 @@ impl Seeks<'_, '_> {
     ) -> Result<Vec<Candidate>, Error> {
         let across = inner.0 - outer.1;
         let mut remaining: Option<Vec<Candidate>> = None;
-        for (number, (further, narrow)) in BOUNDARY_DISTANCES.into_iter().enumerate() {
+        for (number, (further, target_width)) in BOUNDARY_DISTANCES.into_iter().enumerate() {
             let ends = (
                 outer.0.max((outer.1 + 1).saturating_sub(further)),
                 inner.1.min(inner.0 + further - 1),
@@ -242,13 +247,13 @@ impl Seeks<'_, '_> {
                 continue;
             }
             let near = self.time_within(distance.min(self.reach()), ROUGH)?.median;
-            let time = self.time(ends, distance, Threshold::near(near, 1e5), narrow)?;
+            let time = self.time(ends, distance, Threshold::near(near, 1e5), target_width)?;
             let mut candidates = match remaining {
                 Some(remaining) => remaining,
                 None => self.candidates(distance, &time)?,
             };
             if candidates.len() <= MAX_CANDIDATES {
-                self.compare(&mut candidates, distance, &time, narrow)?;
+                self.compare(&mut candidates, distance, &time, target_width)?;
             }
             if candidates.len() == 1 && number + 1 >= MIN_DISTANCES {
                 return Ok(candidates);
@@ -264,11 +269,11 @@ impl Seeks<'_, '_> {
         candidates: &mut Vec<Candidate>,
         distance: u32,
         time: &ThresholdEstimate,
-        narrow: f64,
+        target_width: f64,
     ) -> Result<(), Error> {
         for one in candidates.iter_mut() {
             // Longer seeks are impossible within the zone.
-            let known = self.time_within((distance + one.empty).min(self.reach()), narrow)?;
+            let known = self.time_within((distance + one.empty).min(self.reach()), target_width)?;
             let difference = (known.median - time.median).abs();
             let uncertainty = known.uncertainty + time.uncertainty + FINE + self.angle_uncertainty;
             one.error += (difference / uncertainty).powi(2);

@@ -57,7 +57,7 @@ pub(super) fn apply(
     }
     if max == 0 || 10 * max < 9 * pairs.len() {
         if orders.len() > 1 {
-            found.assume(ASCENDING);
+            found.assume(ASSUMED_ASCENDING);
         }
         found.assume(unknown_index(defects));
         return Ok(());
@@ -70,7 +70,7 @@ pub(super) fn apply(
     let min = candidates.iter().map(in_line).min();
     candidates.retain(|candidate| Some(in_line(candidate)) == min);
     if candidates.len() > 1 {
-        found.assume(ASCENDING);
+        found.assume(ASSUMED_ASCENDING);
     }
     let chosen = candidates.swap_remove(0);
     found.geometry = chosen.geometry;
@@ -79,19 +79,21 @@ pub(super) fn apply(
     }
     let Reallocations { lost, in_line, .. } = chosen.reallocated;
     if lost > 0 {
+        let defects = if lost == 1 { "defect" } else { "defects" };
         found.assume(format!(
-            "The blocks at {lost} listed defects are reallocated to unknown locations."
+            "The blocks at {lost} listed {defects} are reallocated to unknown locations."
         ));
     }
     if in_line > 0 {
+        let defects = if in_line == 1 { "defect" } else { "defects" };
         found.assume(format!(
-            "{in_line} listed defects are at locations that still hold their blocks."
+            "The regular blocks are still at the locations of {in_line} listed {defects}."
         ));
     }
     Ok(())
 }
 
-const ASCENDING: &str =
+const ASSUMED_ASCENDING: &str =
     "The listed defects do not determine the order of heads: it is assumed to be ascending.";
 
 /// Returns the assumption that applies if no listed defect is among the slipped sectors.

@@ -113,8 +113,8 @@ fn empty_in_front(
     defects: &[PhysicalAddress],
     is_last: bool,
 ) -> (u32, bool) {
-    let empty = zone.empty();
-    if empty == 0 {
+    let empty_cylinders = zone.empty_cylinders();
+    if empty_cylinders == 0 {
         return (0, true);
     }
     let tracks = &map.tracks;
@@ -123,8 +123,8 @@ fn empty_in_front(
     let listed = |cylinder: u32| defects.iter().any(|defect| defect.cylinder == cylinder);
     let slips: Vec<u32> = map.gaps.iter().filter(is_short).map(cylinder).collect();
     let hits = |front: u32| slips.iter().filter(|at| listed(*at + front)).count();
-    let max = (0..=empty).map(hits).max().unwrap_or(0);
-    let mut best = (0..=empty).filter(|front| hits(*front) == max);
+    let max = (0..=empty_cylinders).map(hits).max().unwrap_or(0);
+    let mut best = (0..=empty_cylinders).filter(|front| hits(*front) == max);
     if let (1.., Some(front), None) = (max, best.next(), best.next()) {
         return (front, true);
     }
@@ -132,8 +132,12 @@ fn empty_in_front(
     let slipped: u64 = map.gaps.iter().filter(is_whole).map(length).sum();
     let spares = (zone.reported.spare_tracks).saturating_sub(slipped / tracks.sectors);
     let spare_cylinders = (spares / u64::from(tracks.surfaces)) as u32;
-    let after = if is_last { empty } else { spare_cylinders };
-    (empty.saturating_sub(after), false)
+    let after = if is_last {
+        empty_cylinders
+    } else {
+        spare_cylinders
+    };
+    (empty_cylinders.saturating_sub(after), false)
 }
 
 struct NotchLocator<'d, 't> {
@@ -355,7 +359,7 @@ impl NotchZone<'_> {
         self.ends[self.ends.len() - 1]
     }
 
-    pub fn empty(&self) -> u32 {
+    pub fn empty_cylinders(&self) -> u32 {
         let (first, last) = self.reported.cylinders;
         last - first + 1 - self.ends.len() as u32
     }
@@ -368,7 +372,8 @@ fn notch_zones<'a>(notches: &[ReportedZone], ends: &'a [u64]) -> Result<Vec<Notc
         let (first, last) = reported.cylinders;
         if first < cylinder || last < first {
             return Err(bad_pages(format!(
-                "a notch has cylinders {first} to {last}, after {cylinder} cylinders"
+                "a notch has cylinders {first} to {last}, but should begin at cylinder {cylinder} or \
+                 later"
             )));
         }
         let all = (last - first) as usize + 1;
@@ -385,8 +390,8 @@ fn notch_zones<'a>(notches: &[ReportedZone], ends: &'a [u64]) -> Result<Vec<Notc
         if blocks.is_none() || reported.blocks.is_some() && reported.blocks != blocks || count > all
         {
             return Err(bad_pages(format!(
-                "a notch has {} and cylinders {first} to {last}, READ CAPACITY has {} on {count} \
-                 cylinders",
+                "a notch has {} and cylinders {first} to {last}, but READ CAPACITY reports {} on \
+                 {count} cylinders",
                 describe(reported.blocks, "unknown"),
                 describe(blocks, "no")
             )));

@@ -80,12 +80,15 @@ pub fn measure(disk: &mut Disk, period_ns: f64, seed: u64) -> Result<MeasuredLay
     let mut zone_sectors = zones.iter().map(|zone| zone.tracks.sectors);
     let is_coarse = zone_sectors.any(|sectors| locator.is_coarse(sectors));
     let assumptions = [
-        (true, ASCENDING),
-        (zones.len() > 1, CLOSED),
-        (by_track && locator.is_costly(&zones[0].tracks), UNSLIPPED),
-        (is_coarse, UNPLACED),
-        (locator.assumes_no_spares, SPARELESS),
-        (zones[0].tracks.surfaces == 1, EQUIDISTANT),
+        (true, ASSUMED_ASCENDING),
+        (zones.len() > 1, ASSUMED_ADJACENT),
+        (
+            by_track && locator.is_costly(&zones[0].tracks),
+            ASSUMED_UNSLIPPED,
+        ),
+        (is_coarse, UNKNOWN_SLIPS),
+        (locator.assumes_no_spares, ASSUMED_NO_SPARES),
+        (zones[0].tracks.surfaces == 1, ASSUMED_EQUIDISTANT),
     ];
     for (is_made, sentence) in assumptions {
         if is_made {
@@ -95,24 +98,24 @@ pub fn measure(disk: &mut Disk, period_ns: f64, seed: u64) -> Result<MeasuredLay
     Ok(found)
 }
 
-const UNSLIPPED: &str = "Tracks are assumed to have no slipped sectors: read completion times \
+const ASSUMED_UNSLIPPED: &str = "Tracks are assumed to have no slipped sectors: read completion times \
      scatter too much to look for them in each track.";
 
-const SPARELESS: &str = "Tracks are assumed to have no spare sectors of their own: read completion \
+const ASSUMED_NO_SPARES: &str = "Tracks are assumed to have no spare sectors of their own: read completion \
      times scatter too much to show them.";
 
-const EQUIDISTANT: &str =
-    "Tracks are all equally far apart: each is assumed to be a separate cylinder.";
+const ASSUMED_EQUIDISTANT: &str =
+    "All tracks are equally far apart, so each is assumed to be a separate cylinder.";
 
-pub(crate) const CLOSED: &str =
+pub(crate) const ASSUMED_ADJACENT: &str =
     "Zones are assumed to be adjacent, without empty cylinders between them.";
 
-pub(crate) const ASCENDING: &str = "Heads are assumed to be used in ascending order in every \
+pub(crate) const ASSUMED_ASCENDING: &str = "Heads are assumed to be used in ascending order in every \
      cylinder: read completion times do not show the order.";
 
 /// The assumption if checks distinguish only tracks.
-pub(crate) const UNPLACED: &str = "It is not known which sectors are slipped: one or two of a \
-     track are placed at its end, and skews are assumed to be whole sectors, because read \
+pub(crate) const UNKNOWN_SLIPS: &str = "It is not known which sectors are slipped: one or two slips \
+     of a track are assumed to be at its end, and skews are assumed to be whole sectors, because read \
      completion times scatter too much.";
 
 pub(super) struct TimingLocator<'d, 't> {
@@ -208,9 +211,8 @@ impl<'d, 't> TimingLocator<'d, 't> {
 
     /// Like [`Self::zone_if_any`], but fails if most tracks are not full.
     fn zone(&mut self, first: u64, before: Option<&ZoneMap>) -> Result<ZoneMap, Error> {
-        self.zone_if_any(first, before)?.ok_or_else(|| {
-            Error::Undecided(format!("blocks from {first} on are not on whole tracks"))
-        })
+        self.zone_if_any(first, before)?
+            .ok_or_else(|| Error::Undecided(format!("tracks from block {first} on are not full")))
     }
 
     /// Maps the zone that begins with block `next` or with the cylinder in which the last zone
@@ -423,7 +425,7 @@ impl<'d, 't> TimingLocator<'d, 't> {
         steps.sort_by(f64::total_cmp);
         let step = steps.get(steps.len() / 2).copied().unwrap_or(1.0);
         if step <= 0.0 {
-            let reason = format!("blocks from {first} on are at one angle");
+            let reason = format!("blocks from {first} on all end at the same angle");
             return Err(Error::Undecided(reason));
         }
         Ok(SectorsPerTrack::Exactly((1.0 / step).round() as u64))

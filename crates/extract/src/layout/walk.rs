@@ -136,7 +136,7 @@ impl<'a, L: BlockLocator> Walk<'a, L> {
         while walk.block < capacity && !walk.step()? {
             if walk.zone.gaps.len() + walk.zone.moved.len() > Self::EXCEPTIONS_MAX {
                 return Err(Error::Undecided(format!(
-                    "blocks from {first} on follow no pattern of tracks"
+                    "no pattern of tracks explains the blocks from {first} on"
                 )));
             }
         }

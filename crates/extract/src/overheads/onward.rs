@@ -285,7 +285,7 @@ mod tests {
 
     /// Hits do not hide that the end of each track costs a revolution.
     #[test]
-    fn buffer_hits_are_not_in_time() {
+    fn buffer_hits_do_not_count_as_in_time() {
         let long = drive(Access::Read, Span::from_ms(2.2));
         let mut all = pauses(&long).into_iter();
         assert!(all.all(|pause| pause < Span::from_ms(2.2)));
@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn absorbed_writes_are_not_in_time() {
+    fn absorbed_writes_do_not_count_as_in_time() {
         let mut given = drive(Access::Write, Span::from_ms(2.2));
         given.buffer.write_cache = WriteCache::Always;
         for seed in 0..8 {

@@ -200,14 +200,14 @@ impl Leads<'_, '_> {
         let (first, extent) = across.runs[0];
         let on_one = extent.sector_angle.as_revolutions() * all as f64 * self.pairs.clock.period();
         let pause = self.pairs.passing(first, sectors) - on_one;
-        let (narrow, max) = mtbrc::precision(self.setup.effort);
+        let (target_width, max) = mtbrc::precision(self.setup.effort);
         let kinds = (Access::Write, Access::Write);
         let start = Threshold::default();
         let route = |_: &mut crate::pairs::Pairs<'_, '_>, k: u32| {
             let (from, across) = routes[k as usize % routes.len()].clone();
             Ok((from, across, 0.0))
         };
-        let search = (self.pairs).search(kinds, (1, sectors), start, (narrow, max), route)?;
+        let search = (self.pairs).search(kinds, (1, sectors), start, (target_width, max), route)?;
         Ok(Some((search.found.median, pause)))
     }
 

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use diskarm_core::units::Lbn;
 
 use super::plan::{
-    Measured, Movement, coarse_first, distances, narrow, refinements, sharpest_bend, tracks,
+    Measured, Movement, coarse_first, distances, refinements, sharpest_bend, target_width, tracks,
 };
 use super::{SeekPoint, Seeks};
 use crate::clock::Access;
@@ -149,7 +149,7 @@ impl<'a, 'd> Curve<'a, 'd> {
         &mut self,
         distance: u32,
         near: Threshold,
-        narrow: f64,
+        target_width: f64,
         inward: impl Fn(u32) -> bool,
     ) -> Result<ThresholdEstimate, Error> {
         let (first, last) = self.ends;
@@ -176,9 +176,13 @@ impl<'a, 'd> Curve<'a, 'd> {
             // If read-ahead leaves the first cylinder, only an outward seek can be a full stroke.
             along(inward(k)).or_else(|_: Error| along(!inward(k)))
         };
-        let search =
-            self.pairs
-                .search((access, access), (1, 1), near, (narrow, self.max), route)?;
+        let search = self.pairs.search(
+            (access, access),
+            (1, 1),
+            near,
+            (target_width, self.max),
+            route,
+        )?;
         self.scatters |= search.found.scatters;
         Ok(search.found)
     }
@@ -191,11 +195,12 @@ impl<'a, 'd> Curve<'a, 'd> {
         };
         let near = self.require(distance, near);
         let size = expected.map_or(0.0, |(time, _)| time);
-        let mut found = self.threshold(distance, near, narrow(size), |k| k % 2 == 0)?;
-        if found.uncertainty > narrow(found.median) && found.uncertainty <= narrow(size) {
+        let mut found = self.threshold(distance, near, target_width(size), |k| k % 2 == 0)?;
+        if found.uncertainty > target_width(found.median) && found.uncertainty <= target_width(size)
+        {
             // The time is much shorter than expected, so the interval must be narrower.
             let near = self.require(distance, Threshold::near(found.median, found.uncertainty));
-            found = self.threshold(distance, near, narrow(found.median), |k| k % 2 == 0)?;
+            found = self.threshold(distance, near, target_width(found.median), |k| k % 2 == 0)?;
         }
         if found.is_bounded() {
             self.found.insert(distance, found);

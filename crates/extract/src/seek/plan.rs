@@ -10,14 +10,14 @@ use crate::track::Track;
 use crate::{Effort, Error};
 
 /// Target half-width of an interval: the larger of nanoseconds and a fraction of the seek time.
-pub(super) const NARROW: (f64, f64) = (6e3, 0.0025);
+pub(super) const TARGET_WIDTH: (f64, f64) = (6e3, 0.0025);
 
-/// Tolerated error of linear interpolation, in the form of [`NARROW`].
+/// Tolerated error of linear interpolation, in the form of [`TARGET_WIDTH`].
 const MAX_BEND: (f64, f64) = (7e3, 0.0035);
 
 /// Returns the target half-width of the interval for a seek of `time` nanoseconds.
-pub(super) fn narrow(time: f64) -> f64 {
-    NARROW.0.max(NARROW.1 * time)
+pub(super) fn target_width(time: f64) -> f64 {
+    TARGET_WIDTH.0.max(TARGET_WIDTH.1 * time)
 }
 
 /// Maximum number of cylinders for which the distances are those of the paper.
@@ -81,7 +81,7 @@ pub(crate) fn sharpest_bend(points: &[Measured], inconclusive: &BTreeSet<u32>) -
             .map(|outside| (outside - inside).abs());
         let off = turns.fold(0.0, f64::max) * f64::from(wide) / 2.0;
         // If seek times vary, points are less certain than requested and bends are random.
-        let excess = |k: usize| (points[k].2 - narrow(points[k].1)).max(0.0);
+        let excess = |k: usize| (points[k].2 - target_width(points[k].1)).max(0.0);
         let allowed = MAX_BEND.0.max(MAX_BEND.1 * points[k].1) + 3.0 * excess(k).max(excess(k + 1));
         let middle = left + wide / 2;
         let is_wanted = wide > 1 && off > allowed && !inconclusive.contains(&middle);
@@ -178,11 +178,11 @@ mod tests {
     fn a_bend_is_found_only_if_points_are_certain() {
         // 10 ms, and 1 % more from cylinder 11 on.
         let time = |at: f64| 1e7 * if at > 10.0 { 1.01 } else { 1.0 };
-        let point = |at: u32| (at, time(f64::from(at)), narrow(time(f64::from(at))));
+        let point = |at: u32| (at, time(f64::from(at)), target_width(time(f64::from(at))));
         let points: [Measured; 6] = [0, 4, 8, 12, 16, 20].map(point);
         let none = BTreeSet::new();
         assert_eq!(sharpest_bend(&points, &none), Some(10));
-        let uncertain = points.map(|(at, time, narrow)| (at, time, 8.0 * narrow));
+        let uncertain = points.map(|(at, time, target_width)| (at, time, 8.0 * target_width));
         assert_eq!(sharpest_bend(&uncertain, &none), None);
     }
 

@@ -209,7 +209,7 @@ pub const MEASUREMENTS: &[Measurement] = &[
     },
     Measurement {
         name: "layout",
-        summary: "location of blocks: zones, skews, spare space, slips",
+        summary: "locations of blocks: zones, skews, spare space, slips",
         needs: &["rotation"],
         writes: false,
         usual: [1.5, 1.5, 1.5],
@@ -218,7 +218,7 @@ pub const MEASUREMENTS: &[Measurement] = &[
     },
     Measurement {
         name: "idle",
-        summary: "time until the arm is idle after a read",
+        summary: "time until the arm is free after a read",
         needs: &["rotation", "layout"],
         writes: false,
         usual: [15.0, 15.0, 15.0],
@@ -281,7 +281,7 @@ pub const MEASUREMENTS: &[Measurement] = &[
     },
     Measurement {
         name: "write-seeks",
-        summary: "seek times before writes, where they differ",
+        summary: "seek times before writes, if they differ from those before reads",
         needs: &["seeks"],
         writes: true,
         usual: [7.3, 6.8, 9.8],
@@ -299,7 +299,7 @@ pub const MEASUREMENTS: &[Measurement] = &[
     },
     Measurement {
         name: "write-mtbrc",
-        summary: "minimum times between completions where one is a write",
+        summary: "minimum times between the completions of pairs with a write",
         needs: &["idle"],
         writes: true,
         usual: [21.2, 26.8, 69.7],
@@ -308,7 +308,7 @@ pub const MEASUREMENTS: &[Measurement] = &[
     },
     Measurement {
         name: "seek-commands",
-        summary: "seek times by the SEEK command, to compare",
+        summary: "seek times of the SEEK command, for comparison",
         needs: &["idle"],
         writes: false,
         usual: [22.9, 100.1, 342.8],
@@ -317,7 +317,7 @@ pub const MEASUREMENTS: &[Measurement] = &[
     },
     Measurement {
         name: "buffer",
-        summary: "segments, read-ahead and write caching: facts of the buffer",
+        summary: "properties of the buffer: segments, read-ahead and write caching",
         needs: &["reads", "seeks"],
         writes: false,
         usual: [15.6, 17.2, 20.8],

@@ -97,7 +97,7 @@ fn curve(by: &str, seeks: &Seeks) -> Provenance {
     spreads.sort_unstable();
     let spread = spreads.last().map(|max| {
         let usual = spreads[spreads.len() / 2].as_ms();
-        format!("{usual:.4} ms in the median, {:.4} ms at most", max.as_ms())
+        format!("{usual:.4} ms (median), {:.4} ms (maximum)", max.as_ms())
     });
     let mut method = format!("{by} over {} distances, inward and outward", spreads.len());
     if let Some(remark) = &seeks.remark {
@@ -171,7 +171,7 @@ impl Checkpoint {
         let fact = facts.iter().find(|fact| fact.key == key)?;
         Some(match &fact.finding {
             Finding::Found { agreed, trials, .. } => Provenance::Measured {
-                method: format!("test vectors, {agreed} of {trials} in its favour"),
+                method: format!("test vectors, of which {agreed} of {trials} support the value"),
                 spread: None,
                 samples: Some(u64::from(*trials)),
             },
@@ -184,14 +184,16 @@ impl Checkpoint {
         let method = chosen.method;
         match name {
             "sectors" | "sector_bytes" => Some(exact("READ CAPACITY")),
-            "order" if method == layout::Method::Timing => Some(assumption(timing::ASCENDING)),
+            "order" if method == layout::Method::Timing => {
+                Some(assumption(timing::ASSUMED_ASCENDING))
+            }
             "surfaces" | "cylinders" | "sparing" | "order" => Some(exact(&method.to_string())),
             "zones" => {
                 let zones = &chosen.found.geometry.zones;
                 let slips: usize = zones.iter().map(|zone| zone.slips.len()).sum();
                 let defects: usize = zones.iter().map(|zone| zone.defects.len()).sum();
                 let mut assumed = chosen.found.assumed.iter();
-                let unplaced = if assumed.any(|assumed| assumed == timing::UNPLACED) {
+                let unplaced = if assumed.any(|assumed| assumed == timing::UNKNOWN_SLIPS) {
                     " whose tracks are known but not their sectors"
                 } else {
                     ""
@@ -232,7 +234,7 @@ impl Checkpoint {
             "head_switch" => self.time(
                 "reads",
                 findings.reads.map(|reads| reads.head_switch),
-                "pairs of reads on one track and on two of a cylinder",
+                "pairs of reads on one track and on two tracks of a cylinder",
                 "",
             ),
             "cylinder_settle" => {
@@ -340,8 +342,8 @@ impl Checkpoint {
                 ),
                 Some(Undetermined::Missed) => unknown(
                     "writes of several sectors lose revolutions on the media, as on a drive with \
-                     a very small buffer, so the number of sectors that the media wait for does \
-                     not show",
+                     a very small buffer, so they do not show how many sectors the media wait \
+                     for",
                 ),
             },
             _ => return None,
@@ -373,7 +375,7 @@ impl Checkpoint {
                 sector,
             ),
             None => {
-                let why = self.why_not("writes", "no write shows it");
+                let why = self.why_not("writes", "no write reveals it");
                 unknown(&format!("{why}; assumed to equal the bus rate of reads"))
             }
         }
