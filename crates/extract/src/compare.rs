@@ -39,8 +39,7 @@ pub struct LayoutDifference {
     /// Number of these blocks that are on a different cylinder or head.
     pub other_track: SectorCount,
     /// Maximum angle between the two locations of a block, in revolutions from 0 to 0.5, over the
-    /// blocks on the same track. Angles are relative to block 0: no host can observe the index
-    /// mark.
+    /// blocks on the same track. Angles are relative to block 0.
     pub largest_turn: f64,
     /// The first block on another track, or at an angle that differs by half a sector or more.
     pub first_elsewhere: Option<Lbn>,

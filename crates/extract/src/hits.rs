@@ -11,14 +11,13 @@
 //! repeats the first read instead. For hits after a write, it writes to another zone in between or,
 //! if that empties the buffer, reads the block that was written. Write hits have one or 17 sectors,
 //! and follow a read or a write that has had time to reach the media. They are on the cylinder of
-//! the arm, on another one, or in another zone. No block is used twice in a row, so that no
-//! accidental hits occur.
+//! the arm, on another one, or in another zone. No block is used twice in a row.
 //!
 //! Service times that agree within a few hundredths of a millisecond are those of hits, because
 //! those of misses differ by up to a revolution. The time per sector is the difference between the
 //! mean service times of two sizes, divided by the difference in sectors. Confidence: the 95 %
-//! interval of the mean of the times that agree. Cost: about 150 commands and 10 s for reads, 300
-//! commands for writes.
+//! interval of the mean of the times that agree. Cost: about 150 commands for reads (10 s), 300 for
+//! writes.
 //!
 //! # Slow bus
 //! On a drive without read hits, one sector and several sectors on one track are read from the
@@ -421,8 +420,7 @@ impl HitMeasurement<'_, '_> {
             return Ok(None);
         }
         let lead = passes - written?.sent.as_ns() as f64;
-        // Halfway between the end of a write that catches its first sector and that of one that
-        // does not.
+        // Halfway between the ends of a write that catches its first sector and one that does not.
         let written = self.pairs.passing(at, sectors);
         let later = passes + (period + written) / 2.0 - self.pairs.soonest(0.0);
         if later < 0.0 {
@@ -473,8 +471,7 @@ impl HitMeasurement<'_, '_> {
         }))
     }
 
-    /// Measures how long reads end after their last sector: `about` ns, give or take half a
-    /// revolution.
+    /// Measures how long reads end after their last sector, to half a revolution around `about`.
     fn lateness(&mut self, sectors: u16, about: f64) -> Result<Option<Services>, Error> {
         self.repeat(|measurement| {
             let first = measurement.fresh_track().first();

@@ -12,8 +12,7 @@
 //! The paper increases the distance by one sector at a time and counts how many Y miss at each.
 //! Here the time at which Y is sent is recorded, so each pair, caught or missed, bounds the *lead*
 //! from that time until the sector of Y passes. If no sector is at the right distance, the host
-//! pauses for less than a sector. This finds the same thresholds with fewer pairs, and without
-//! rounding to whole sectors.
+//! pauses for less than a sector. This takes fewer pairs, and does not round to whole sectors.
 //!
 //! # Decision
 //! At the 50th percentile of the lead, half of the pairs catch, and at the 95th, 95 % do. The time

@@ -1,8 +1,7 @@
 //! Pairs of commands, the second of which may just catch its sector.
 //!
 //! The first command moves the head to a track. The second is sent a given time, its *lead*, before
-//! its first sector passes by the [`Clock`]. Whether it catches that pass shows whether the lead is
-//! long enough.
+//! its first sector passes by the [`Clock`]. It catches that pass if the lead is long enough.
 //!
 //! Any sector of a track may be the target, so the host never has to pause for longer than a
 //! sector. The host delay shifts the lead at random, but sending is timed, so the actual lead is

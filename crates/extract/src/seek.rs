@@ -16,8 +16,7 @@
 //! 100th. Its drives had a few thousand cylinders; on drives of more than 20,000 the steps grow
 //! from 100 to 4 % of the distance. One in six of them is measured first, over the whole curve.
 //! Where the curve bends, midpoints of the adjacent intervals are added until linear interpolation
-//! is accurate. Distances that were not reached in time, or whose pairs do not bound the time, are
-//! reported.
+//! is accurate. Distances that could not be measured are reported.
 //!
 //! # Decision
 //! The seek time is the threshold of pairs over the distance minus that of pairs on one track. If
@@ -73,8 +72,7 @@ pub fn measure(disk: &mut Disk<'_>, setup: &Setup<'_>) -> Result<Seeks, Error> {
     Curve::new(disk, setup, Access::Read)?.measure()
 }
 
-/// Measures seeks from writes to writes, unless they differ from `reads` by a constant. Destroys
-/// data in random blocks.
+/// Measures seeks between writes; `None` if they differ from `reads` by a constant. Destroys data.
 ///
 /// Times are relative to a write on the track of the previous one, and include settling for writes.
 pub fn measure_writes(

@@ -5,8 +5,8 @@
 //! the findings so far, and an interrupted run continues from it.
 //!
 //! Each measurement has its own connection and seed. A drive that restarts with each connection, as
-//! a simulated one does, therefore receives the same commands from an interrupted and continued run
-//! as from an uninterrupted one.
+//! a simulated one does, therefore receives the same commands if a run is interrupted and
+//! continued.
 
 mod checkpoint;
 mod measurements;

@@ -165,8 +165,7 @@ impl Timing {
     }
 
     /// Returns the longest head switch that explains which transfers continue on the next track,
-    /// given the settling time of writes; `None` if none do across gaps shorter than the head
-    /// switch of pairs.
+    /// given the settling time of writes; `None` if no transfer that continues reveals it.
     pub(crate) fn longest_switch(&self, write_settle: Span) -> Option<Span> {
         let written = self.written.as_ref();
         let writes = written.and_then(|written| written.writes.goes_on);
@@ -197,8 +196,7 @@ impl Timing {
             _ => [Span::ZERO; 2],
         };
         let after_read = completion_difference(after_read, read_sector);
-        // The smaller completion overhead is zero. The bus transfer of reads follows that of the
-        // media.
+        // The smaller completion overhead is zero. Reads end with the bus transfer.
         let reads = reselect[0] + read_sector.max(-after_read);
         let sector = written.hits.sector.or(written.writes.wait.sector);
         let write_sector = sector.map_or(read_sector, |sector| sector.value).or_zero();

@@ -108,8 +108,7 @@ fn media_shifts(best: &Spec) -> impl Iterator<Item = Hypothesis> {
 const SHIFTS_US: [f64; 6] = [10.0, 20.0, 50.0, 100.0, 200.0, 400.0];
 
 /// Returns a specification in which the media are accessed earlier: command overheads are shorter
-/// and completion overheads longer by `by`. This affects only how far read-ahead has progressed
-/// when a command arrives.
+/// and completion overheads longer. This affects only the progress of read-ahead.
 fn shift_media_access(spec: &Spec, by: Span) -> Option<Spec> {
     let mut spec = spec.clone();
     let o = &mut spec.overheads;

@@ -236,7 +236,7 @@ fn push_run(
     }
 }
 
-/// Appends a read of blocks that the head should reach during read-ahead, or a track later.
+/// Appends a read of blocks that read-ahead should just reach, or of those a track later.
 fn push_chase(
     context: &mut Context<'_, '_>,
     generation: &mut Generation,

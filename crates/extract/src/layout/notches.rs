@@ -105,8 +105,8 @@ pub fn measure(
 
 /// Returns the number of empty cylinders before the first block of a zone, and whether it is
 /// certain. It is the number that puts the most slips on cylinders with listed defects. If defects
-/// do not determine it, all empty cylinders except spare tracks are assumed to be in front, or none
-/// in the last zone.
+/// do not determine it, all except spare tracks are assumed to be in front, or none in the last
+/// zone.
 fn empty_in_front(
     zone: &NotchZone<'_>,
     map: &ZoneMap,
@@ -163,8 +163,8 @@ impl NotchLocator<'_, '_> {
         let room = tracks.cylinder().saturating_sub(self.ends[0] - first);
         let mut positions = self.positions(&tracks, first, 0)?;
         positions.retain(|position| *position <= room);
-        // Most likely, all missing sectors of the cylinder precede the zone's first block, or that
-        // block begins a track.
+        // Most likely, all missing sectors of the cylinder are in front, or the block begins a
+        // track.
         let begins_track = |position: &&u64| position.is_multiple_of(sectors);
         let position = positions
             .iter()

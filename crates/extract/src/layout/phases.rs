@@ -1,8 +1,7 @@
 //! Angles of blocks, derived from the times at which reads of them complete.
 //!
-//! A read of one block from the media completes a constant time after the block has passed the
-//! head. The completion time in revolutions is therefore the angle at which the block ends plus a
-//! constant.
+//! A read of one block from the media completes a constant time after the block has passed. The
+//! completion time in revolutions is therefore the angle at which the block ends, plus a constant.
 
 use diskarm_core::units::{Instant, Lbn};
 use rand_core::{Rng, SeedableRng};
@@ -357,12 +356,11 @@ pub(super) enum SectorsPerTrack {
 }
 
 impl Phases<'_, '_> {
-    /// Measures the sectors per track on the track of block `first`, or one soon after it, using
-    /// several reads of each block.
+    /// Measures the sectors per track, using many reads, on the track of block `first` or a later
+    /// one.
     ///
     /// The angle of a sector is the angle between two blocks divided by their distance. It is more
-    /// accurate over longer distances, so the distance increases while the angle grows in
-    /// proportion.
+    /// accurate over longer distances, so these grow until blocks are out of line.
     pub fn sectors_per_track(&mut self, first: u64) -> Result<SectorsPerTrack, Error> {
         let mut from = first;
         for _ in 0..TRACKS {

@@ -462,8 +462,7 @@ impl<'d, 't> TimingLocator<'d, 't> {
             if !is_slip || whole < 0.5 {
                 break;
             }
-            // Blocks after slipped sectors are on the same track, but not those after spare
-            // sectors.
+            // Blocks after slipped sectors are on this track; those after spare sectors are not.
             let remaining = left - whole as u64;
             let ahead = (at + blocks + remaining - remaining / 8).min(end) - 1;
             let angle = end_angle(start + (ahead - at + slipped) as f64 + whole, sectors);

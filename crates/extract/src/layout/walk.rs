@@ -367,8 +367,7 @@ impl<'a, L: BlockLocator> Walk<'a, L> {
         Ok(run.min(max))
     }
 
-    /// Returns the position of block `at` after a gap: the one that explains the following tracks
-    /// with the fewest further gaps.
+    /// Returns the position of block `at` after a gap that leads to the fewest further gaps.
     fn position_after_gap(&mut self, at: u64) -> Result<Option<u64>, Error> {
         let mut best: Option<(u32, u64)> = None;
         let is_inside = !self.position.is_multiple_of(self.sectors());
@@ -430,8 +429,7 @@ impl<'a, L: BlockLocator> Walk<'a, L> {
     }
 
     /// Returns true if most of the track after block `at` is in line, which it would not be if
-    /// another zone had begun. A long gap must leave half of the track. Always true unless checks
-    /// are costly.
+    /// another zone had begun. A long gap must leave half a track. True unless checks are costly.
     fn may_continue(&mut self, at: u64, position: u64) -> Result<bool, Error> {
         if !self.is_costly() {
             return Ok(true);

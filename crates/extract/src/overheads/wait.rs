@@ -40,8 +40,7 @@ pub struct Wait {
     pub sectors: SectorCount,
     /// Transfer time of a sector on the bus, if the media wait for several or the bus is slower.
     pub sector: Option<Estimate>,
-    /// Extra wait for a write of just the sectors that the media wait for, compared to a larger
-    /// one.
+    /// Extra wait for all data of a write, compared with as many sectors of a larger write.
     pub least_delay: Span,
     #[serde(default)]
     pub unsure: Option<Undetermined>,
@@ -151,8 +150,8 @@ impl Leads<'_, '_> {
     }
 
     /// Returns true if each sector of a write lengthens the lead because the media would overtake
-    /// the bus; `None` if that cannot be determined. The effect of a single sector may be too
-    /// small, so several are written.
+    /// the bus; `None` if that cannot be determined. Several are written, because the effect of one
+    /// is small.
     fn is_overtaken(
         &mut self,
         one: ThresholdEstimate,
