@@ -16,7 +16,7 @@
 //! Service times that agree within a few hundredths of a millisecond are those of hits, because
 //! those of misses differ by up to a revolution. The time per sector is the difference between the
 //! mean service times of two sizes, divided by the difference in sectors. Confidence: the 95 %
-//! interval of the mean of the times that agree. Cost: about 150 commands for reads (10 s), 300 for
+//! interval of the mean of the times that agree. Cost: about 150 commands (10 s) for reads, 300 for
 //! writes.
 //!
 //! # Slow bus
@@ -36,8 +36,7 @@
 //! lead for two sectors differs from that for one, and so does the lead for 17 sectors, although a
 //! slow bus makes the latter longer in any case. Confidence: half the interval of the lead, about
 //! 0.003 ms. The result includes the time to reconnect, which follows a miss but not an absorbed
-//! write, so settling may be shorter. Cost: about 50 times three commands for each size, at most
-//! 200 times.
+//! write, so settling may be shorter. Cost: 50 to 200 times three commands for each size.
 
 use diskarm_core::units::{Lbn, SectorCount, Span};
 use serde::{Deserialize, Serialize};

@@ -230,8 +230,7 @@ fn read_ahead(pairs: &mut Pairs<'_, '_>, place: &Track) -> Result<SectorCount, E
 /// Returns true if a one-block read also buffers the block `far` blocks later. A read of that block
 /// is a hit if it does not end at the angle of its sector. A hit may look like a miss by chance, so
 /// it takes four misses or, with noise, more to return false. With noise it takes two hits to
-/// return true, because a miss may end late. Each read uses another cylinder, to avoid earlier
-/// data.
+/// return true, because a miss may end late. Each read uses another cylinder.
 fn reads_ahead_to(pairs: &mut Pairs<'_, '_>, place: &Track, far: u64) -> Result<bool, Error> {
     let pause = span(pairs.clock.period() * turns(place, far, 1.0)).max(LONG);
     let (mut buffered, mut tied) = (0, 0);

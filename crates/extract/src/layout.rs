@@ -175,7 +175,8 @@ fn check_by_defects(found: &mut MeasuredLayout, defects: Option<&Defects>) {
     if unlisted > 0 {
         let plural = if unlisted == 1 { "" } else { "s" };
         found.assume(format!(
-            "The layout skips {unlisted} location{plural} that the drive does not list as defective."
+            "The layout skips {unlisted} location{plural} that the drive does not list as \
+             defective."
         ));
     }
 }

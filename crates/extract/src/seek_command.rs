@@ -109,8 +109,8 @@ pub fn measure(disk: &mut Disk<'_>, setup: &Setup<'_>, first: Access) -> Result<
     let (min, max) = (raw[0].mean(), raw[raw.len() - 1].mean());
     if max - min < one_cylinder.value.as_ns() as f64 / 2.0 {
         return Err(Error::Undecided(format!(
-            "SEEK ends before the arm arrives: it takes {:.3} ms over one cylinder and {:.3} ms over \
-             all",
+            "SEEK ends before the arm arrives: it takes {:.3} ms over one cylinder and {:.3} ms \
+             over all",
             min / 1e6,
             max / 1e6
         )));

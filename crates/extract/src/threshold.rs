@@ -229,7 +229,7 @@ impl Threshold {
 
 /// Minimum initial scale of the distribution, in nanoseconds.
 const INITIAL_SCALE_NS: f64 = 2.5e4;
-/// Drop of the log-likelihood at the ends of a 95 % interval: half the percentile of chi-square.
+/// Drop of log-likelihood at the ends of a 95 % interval: half the 95th percentile of chi-square.
 const LOG_LIKELIHOOD_DROP: f64 = 1.92;
 /// The drop for consistent trials, which may agree by chance and are evaluated after each trial.
 const LOG_LIKELIHOOD_DROP_IF_AGREED: f64 = 2.0 * LOG_LIKELIHOOD_DROP;

@@ -165,7 +165,7 @@ impl Timing {
     }
 
     /// Returns the longest head switch that explains which transfers continue on the next track,
-    /// given the settling time of writes; `None` if no transfer that continues reveals it.
+    /// given the settling time of writes; `None` if no such transfer was observed.
     pub(crate) fn longest_switch(&self, write_settle: Span) -> Option<Span> {
         let written = self.written.as_ref();
         let writes = written.and_then(|written| written.writes.goes_on);

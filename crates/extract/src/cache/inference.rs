@@ -8,8 +8,7 @@
 //! # Test vector
 //! To compare two hypotheses, models of both replay many random vectors, and those for which the
 //! predictions differ are run ([`super::selection`]). Short and long host delays are tried, because
-//! the actual ones are not known in advance. Finally, the best hypothesis must explain random
-//! vectors.
+//! the actual ones are not known in advance. Finally, the best one must explain random vectors.
 //!
 //! # Decision
 //! Models of both hypotheses replay all trials with the observed sending times. The hypothesis that
@@ -18,8 +17,7 @@
 //! # Confidence
 //! The number of trials that one of the two hypotheses predicted better, and the number of these
 //! that supported the best hypothesis. A key is not determinable if no vector distinguishes two of
-//! its values, or if none distinguishes the best hypothesis from one in which the key has no
-//! effect.
+//! its values, or the best hypothesis from one in which the key has no effect.
 //!
 //! # Cost
 //! Two vectors for each hypothesis that is not yet refuted, about 200 in all.

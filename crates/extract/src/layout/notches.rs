@@ -372,8 +372,8 @@ fn notch_zones<'a>(notches: &[ReportedZone], ends: &'a [u64]) -> Result<Vec<Notc
         let (first, last) = reported.cylinders;
         if first < cylinder || last < first {
             return Err(bad_pages(format!(
-                "a notch has cylinders {first} to {last}, but should begin at cylinder {cylinder} or \
-                 later"
+                "a notch has cylinders {first} to {last}, but should begin at cylinder \
+                 {cylinder} or later"
             )));
         }
         let all = (last - first) as usize + 1;

@@ -98,11 +98,11 @@ pub fn measure(disk: &mut Disk, period_ns: f64, seed: u64) -> Result<MeasuredLay
     Ok(found)
 }
 
-const ASSUMED_UNSLIPPED: &str = "Tracks are assumed to have no slipped sectors: read completion times \
-     scatter too much to look for them in each track.";
+const ASSUMED_UNSLIPPED: &str = "Tracks are assumed to have no slipped sectors: read completion \
+     times scatter too much to look for them in each track.";
 
-const ASSUMED_NO_SPARES: &str = "Tracks are assumed to have no spare sectors of their own: read completion \
-     times scatter too much to show them.";
+const ASSUMED_NO_SPARES: &str = "Tracks are assumed to have no spare sectors of their own: read \
+     completion times scatter too much to show them.";
 
 const ASSUMED_EQUIDISTANT: &str =
     "All tracks are equally far apart, so each is assumed to be a separate cylinder.";
@@ -110,13 +110,13 @@ const ASSUMED_EQUIDISTANT: &str =
 pub(crate) const ASSUMED_ADJACENT: &str =
     "Zones are assumed to be adjacent, without empty cylinders between them.";
 
-pub(crate) const ASSUMED_ASCENDING: &str = "Heads are assumed to be used in ascending order in every \
-     cylinder: read completion times do not show the order.";
+pub(crate) const ASSUMED_ASCENDING: &str = "Heads are assumed to be used in ascending order in \
+     every cylinder: read completion times do not show the order.";
 
 /// The assumption if checks distinguish only tracks.
-pub(crate) const UNKNOWN_SLIPS: &str = "It is not known which sectors are slipped: one or two slips \
-     of a track are assumed to be at its end, and skews are assumed to be whole sectors, because read \
-     completion times scatter too much.";
+pub(crate) const UNKNOWN_SLIPS: &str = "It is not known which sectors are slipped: one or two \
+     slips of a track are assumed to be at its end, and skews are assumed to be whole sectors, \
+     because read completion times scatter too much.";
 
 pub(super) struct TimingLocator<'d, 't> {
     pub phases: Phases<'d, 't>,

@@ -1,10 +1,10 @@
 //! Maps the blocks of a zone to positions, with few checks.
 //!
-//! If two blocks are as far apart as their numbers, all blocks in between are in line. So steps
-//! grow for as long as blocks are in line, and then a bisection finds the first block that is not.
-//! Before that block there are either positions without blocks or the end of the zone, which the
-//! next tracks decide. Once positions without blocks recur at the end (or the front) of regions of
-//! equal size, one check per region is enough unless it has slips.
+//! If the positions of two blocks are as far apart as their numbers, all blocks in between are in
+//! line. So steps grow while blocks are in line, and then a bisection finds the first one that is
+//! not. Before that block there are either positions without blocks or the end of the zone, which
+//! the next tracks decide. Once positions without blocks recur at the end (or the front) of regions
+//! of equal size, one check per region is enough unless it has slips.
 //!
 //! If checks distinguish only tracks, a slip is noticed, and recorded, at the end of its track, so
 //! other blocks of the track may be a few sectors from their recorded positions.
@@ -20,7 +20,7 @@ pub(super) const ZONES_MAX: usize = 5_000;
 /// Maximum number of adjacent sectors that are slipped because of one defect.
 pub(super) const MAX_SLIPS: u64 = 12;
 
-/// Minimum offset of the tracks of another zone, in sectors. Smaller ones may be unnoticed slips.
+/// Minimum offset of another zone's tracks, in sectors. Unnoticed slips cause smaller offsets.
 pub(super) const MIN_ZONE_OFFSET: u64 = 3;
 
 pub(super) type Placement = (u64, u64);
@@ -326,7 +326,7 @@ impl<'a, L: BlockLocator> Walk<'a, L> {
     }
 
     /// Returns the first block of `good..=bad` that is not in line, given that `bad` is not. Probes
-    /// the ends of tracks first, as blocks inside may be in line by coincidence.
+    /// the ends of tracks, then nearby blocks: others may be in line by coincidence.
     fn bisect(&mut self, mut good: u64, mut bad: u64) -> Result<u64, Error> {
         loop {
             let mut middle = good + (bad - good) / 2;
@@ -367,7 +367,8 @@ impl<'a, L: BlockLocator> Walk<'a, L> {
         Ok(run.min(max))
     }
 
-    /// Returns the position of block `at` after a gap that leads to the fewest further gaps.
+    /// Returns the position of block `at` after a gap: the one that requires the fewest further
+    /// gaps.
     fn position_after_gap(&mut self, at: u64) -> Result<Option<u64>, Error> {
         let mut best: Option<(u32, u64)> = None;
         let is_inside = !self.position.is_multiple_of(self.sectors());

@@ -19,8 +19,8 @@
 //! both sectors have passed, or a revolution later.
 //!
 //! # Confidence
-//! At each gap, two vectors must agree before two are inconclusive, or three of each if completion
-//! times are noisy. A head that arrives in time takes no longer than the gap, but may take less.
+//! At each gap, two vectors must agree before two are inconclusive, or three with noise. A head
+//! that arrives in time takes no longer than the gap, but may take less.
 //!
 //! # Cost
 //! None if the head switch of pairs fits into the shortest gap; otherwise usually four pairs, or

@@ -2,8 +2,7 @@
 //!
 //! # Hypothesis
 //! The media transfer starts when a number of sectors have arrived, or all of a smaller write. If
-//! the bus is slower than the media, it starts late enough that no sector passes before its data
-//! arrive.
+//! the bus is slower than the media, no sector may pass before its data arrive.
 //!
 //! # Test vector
 //! Writes of increasing size after a write on the same track. If each further sector lengthens the
@@ -19,8 +18,7 @@
 //!
 //! # Confidence
 //! That of the leads. If the gap between tracks is too short, a slow bus and a wait cannot be
-//! distinguished, which is reported ([`Undetermined`]). If a drive has both, only the slow bus is
-//! reported.
+//! distinguished, which is reported ([`Undetermined`]). Of both, only the slow bus is reported.
 //!
 //! # Cost
 //! About 100 pairs for each of up to twelve sizes.
@@ -150,8 +148,7 @@ impl Leads<'_, '_> {
     }
 
     /// Returns true if each sector of a write lengthens the lead because the media would overtake
-    /// the bus; `None` if that cannot be determined. Several are written, because the effect of one
-    /// is small.
+    /// the bus; `None` if unknown. Several are written, because the effect of one is small.
     fn is_overtaken(
         &mut self,
         one: ThresholdEstimate,
