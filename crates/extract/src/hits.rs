@@ -221,7 +221,7 @@ impl<'a, 'd> HitMeasurement<'a, 'd> {
         let scatter = setup.rotation.scatter_ns;
         // Misses are spread over a revolution.
         let mut near = MAX_DEVIATION_NS + 3.0 * scatter;
-        if pairs.scatters {
+        if pairs.is_noisy {
             near = near.max(setup.rotation.period_ns / NOISY_DIVISOR);
         }
         let repeats = setup.effort.choose([5, 9, 25]);
@@ -229,7 +229,7 @@ impl<'a, 'd> HitMeasurement<'a, 'd> {
             effort: setup.effort,
             places: idle::zones(setup.layout),
             near,
-            repeats: if pairs.scatters { 6 * repeats } else { repeats },
+            repeats: if pairs.is_noisy { 6 * repeats } else { repeats },
             pairs,
         })
     }
@@ -251,7 +251,7 @@ impl<'a, 'd> HitMeasurement<'a, 'd> {
         for left in (0..self.repeats as usize).rev() {
             services.push(once(self)?);
             let agreeing = largest_cluster(&services, 2.0 * self.near);
-            if self.pairs.scatters && 10 * (agreeing + left) < 7 * self.repeats as usize {
+            if self.pairs.is_noisy && 10 * (agreeing + left) < 7 * self.repeats as usize {
                 return Ok(None);
             }
         }

@@ -198,7 +198,7 @@ fn overlaps(pairs: &mut Pairs<'_, '_>, outer: &Track, inner: &Track) -> Result<b
             break;
         }
     }
-    let min = if pairs.scatters { sector / SLACK } else { 0.0 };
+    let min = if pairs.is_noisy { sector / SLACK } else { 0.0 };
     Ok(threshold.contradictions(min) > CONTRADICTIONS)
 }
 
@@ -243,7 +243,7 @@ fn reads_ahead_to(pairs: &mut Pairs<'_, '_>, place: &Track, far: u64) -> Result<
         } else {
             tied += 1;
         }
-        if buffered > u32::from(pairs.scatters) {
+        if buffered > u32::from(pairs.is_noisy) {
             return Ok(true);
         }
     }

@@ -54,7 +54,7 @@ pub(crate) struct Pairs<'a, 'd> {
     /// Cylinders for commands that must not hit data that earlier ones left in the buffer.
     pub equivalent: EquivalentCylinders,
     /// True if completion times of reads are noisy.
-    pub scatters: bool,
+    pub is_noisy: bool,
     /// Moving average of the host delay, and of its deviation.
     delay: f64,
     jitter: f64,
@@ -91,7 +91,7 @@ impl<'a, 'd> Pairs<'a, 'd> {
             idle: Span::ZERO,
             read_ahead_end: None,
             equivalent: EquivalentCylinders::default(),
-            scatters: rotation.scatter_ns > MIN_NOISE_NS,
+            is_noisy: rotation.scatter_ns > MIN_NOISE_NS,
             delay: 0.0,
             jitter: 0.0,
             unreadable: 0,
@@ -103,7 +103,7 @@ impl<'a, 'd> Pairs<'a, 'd> {
                 paused: 0.0,
             },
         };
-        for _ in 0..if pairs.scatters { 100 } else { 8 } {
+        for _ in 0..if pairs.is_noisy { 100 } else { 8 } {
             let at = Lbn(pairs.below(layout.sectors().0));
             let sent = pairs.send(Access::Read, at, 1);
             pairs.is_unreadable(&sent)?;
@@ -167,7 +167,7 @@ impl<'a, 'd> Pairs<'a, 'd> {
             self.delay + 0.05 * (host - self.delay)
         };
         // Delays are considered uneven at first, unless that would widen intervals.
-        if !(is_first && self.scatters) {
+        if !(is_first && self.is_noisy) {
             self.jitter += 0.05 * ((host - self.delay).abs() - self.jitter);
         }
         self.last = LastCommand {
@@ -370,7 +370,7 @@ impl<'a, 'd> Pairs<'a, 'd> {
         let mut trials = Vec::new();
         let uneven = 5.0 * self.jitter;
         let (half, count) = goal;
-        let (wanted, max) = if self.scatters {
+        let (wanted, max) = if self.is_noisy {
             (half.max(uneven / f64::from(count)), count)
         } else {
             (half, count.max((5 * count).min((uneven / half) as u32)))

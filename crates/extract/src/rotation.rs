@@ -213,8 +213,8 @@ impl<'a, 'd> Reader<'a, 'd> {
         // nanoseconds, and number of extra reads on a noisy drive.
         let (target_width, time, reads) =
             effort.choose([(4.0, 10e9, 50), (2.0, 40e9, 250), (1.0, 120e9, 500)]);
-        let scatters = fit.line.scatter() > CALM_NS && self.others == 0;
-        let mut left = if scatters { reads } else { 0 };
+        let is_noisy = fit.line.scatter() > CALM_NS && self.others == 0;
+        let mut left = if is_noisy { reads } else { 0 };
         for _ in 0..left {
             fit.add(self.read(generator)?)?;
         }

@@ -30,7 +30,7 @@ pub(crate) struct ThresholdEstimate {
     pub upper: f64,
     pub samples: u64,
     /// True if trials contradict each other.
-    pub scatters: bool,
+    pub is_contradictory: bool,
 }
 
 impl ThresholdEstimate {
@@ -202,7 +202,7 @@ impl Threshold {
                 uncertainty: ((high - low) / 2.0).max(min.unwrap_or(0.0)),
                 upper: high,
                 samples,
-                scatters: false,
+                is_contradictory: false,
             };
         }
         let fit = self.logistic();
@@ -212,7 +212,7 @@ impl Threshold {
             // For the logistic distribution, the factor is ln(0.95 / 0.05) = 2.944.
             upper: fit.median + 2.944 * fit.spread,
             samples,
-            scatters: true,
+            is_contradictory: true,
         }
     }
 

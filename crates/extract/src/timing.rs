@@ -373,8 +373,8 @@ impl Timing {
         let longer = writes.other_track.value - writes.leads[1].value;
         let waits_for_data = longer.max(-longer) < NOISE;
         let has_own_curve = written.seeks.is_some();
-        let scatters = writes.seeking[0].uncertainty > NOISE;
-        if has_own_curve || scatters && !waits_for_data {
+        let varies = writes.seeking[0].uncertainty > NOISE;
+        if has_own_curve || varies && !waits_for_data {
             let arm = self.lead_after_write(written, division);
             let settle = writes.other_track.value - arm - self.head_switch(division);
             // If the data arrive after the head switch, settling may not show.

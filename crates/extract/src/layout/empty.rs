@@ -106,13 +106,13 @@ pub fn measure(
     let zones: Vec<(u32, u32)> = ends.collect();
     let largest = zones.iter().max_by_key(|(first, last)| last - first);
     let pairs = setup.pairs(disk)?;
-    let scatters = pairs.scatters;
+    let is_noisy = pairs.is_noisy;
     let mut seeks = Seeks {
         pairs,
         zone: largest.copied().unwrap_or((0, 0)),
         zone_times: BTreeMap::new(),
         max: setup.effort.choose([40, 100, 400]),
-        angle_uncertainty: if scatters {
+        angle_uncertainty: if is_noisy {
             ANGLE_UNCERTAINTY * setup.rotation.scatter_ns
         } else {
             0.0
@@ -122,7 +122,7 @@ pub fn measure(
     let boundaries = zones.windows(2);
     let between = |boundary: &[(u32, u32)]| seeks.candidates_between(boundary[0], boundary[1]);
     let all: Vec<Vec<Candidate>> = boundaries.map(between).collect::<Result<_, _>>()?;
-    let common = if scatters { most_common(&all) } else { None };
+    let common = if is_noisy { most_common(&all) } else { None };
     for (candidates, boundary) in all.iter().zip(zones.windows(2)) {
         let chosen = choose(candidates, common);
         empty.cylinders.push(chosen);

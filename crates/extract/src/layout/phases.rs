@@ -83,8 +83,8 @@ impl Clock {
             (mark.0 - turns) * late
         });
         // The initial period is weighted by its accuracy relative to that of the marks.
-        let scatters = self.noise_ns.is_finite() && self.noise_ns > SCATTERS_NS;
-        let uncertainty = if scatters {
+        let is_noisy = self.noise_ns.is_finite() && self.noise_ns > SCATTERS_NS;
+        let uncertainty = if is_noisy {
             PERIOD_UNCERTAINTY_NS_IF_SCATTERED
         } else {
             PERIOD_UNCERTAINTY_NS
@@ -134,13 +134,13 @@ impl<'d, 't> Phases<'d, 't> {
         phases.noise = phases.measure_noise()?;
         phases.clock.noise_ns = phases.noise * period_ns;
         phases.clock.max = Clock::MARKS;
-        if phases.scatters() {
+        if phases.is_noisy() {
             phases.clock.max *= Self::MARKS_EACH as usize;
         }
         Ok(phases)
     }
 
-    fn scatters(&self) -> bool {
+    fn is_noisy(&self) -> bool {
         self.noise * self.clock.period_ns > SCATTERS_NS
     }
 
@@ -160,7 +160,7 @@ impl<'d, 't> Phases<'d, 't> {
 
     /// Resynchronizes the clock by reading the reference block.
     pub fn mark(&mut self) -> Result<(), Error> {
-        let reads = if self.scatters() { Self::MARKS_EACH } else { 1 };
+        let reads = if self.is_noisy() { Self::MARKS_EACH } else { 1 };
         self.mark_by(reads)
     }
 

@@ -111,7 +111,7 @@ impl Leads<'_, '_> {
 
     /// Returns true if a request across the end of a track loses no revolution there.
     fn is_in_time(&mut self, access: Access, place: &Place, lead: f64) -> Result<bool, Error> {
-        let agreeing = MIN_AGREEING[usize::from(self.pairs.scatters)];
+        let agreeing = MIN_AGREEING[usize::from(self.pairs.is_noisy)];
         let mut counts = [0; 3];
         while !counts.contains(&agreeing) {
             counts[self.vector(access, place, lead)? as usize] += 1;

@@ -37,7 +37,7 @@ pub(super) struct Curve<'a, 'd> {
     /// Distances whose trials were inconclusive.
     inconclusive: BTreeSet<u32>,
     /// True if any seek time has been seen to vary.
-    scatters: bool,
+    has_varied: bool,
     max: u32,
 }
 
@@ -59,7 +59,7 @@ impl<'a, 'd> Curve<'a, 'd> {
             inward: 0.0,
             found: BTreeMap::new(),
             inconclusive: BTreeSet::new(),
-            scatters: false,
+            has_varied: false,
             max: setup.effort.choose([40, 100, 600]),
         })
     }
@@ -183,7 +183,7 @@ impl<'a, 'd> Curve<'a, 'd> {
             (target_width, self.max),
             route,
         )?;
-        self.scatters |= search.found.scatters;
+        self.has_varied |= search.found.is_contradictory;
         Ok(search.found)
     }
 
@@ -215,7 +215,10 @@ impl<'a, 'd> Curve<'a, 'd> {
         let below = self.found.range(..distance).next_back();
         let above = self.found.range(distance..).next();
         let mut neighbours = below.into_iter().chain(above);
-        match (self.scatters, neighbours.any(|(_, found)| found.scatters)) {
+        match (
+            self.has_varied,
+            neighbours.any(|(_, found)| found.is_contradictory),
+        ) {
             (false, _) => near.demand(CONFIRMATIONS),
             (true, false) => near.demand(CONFIRMATIONS).varying(),
             (true, true) => near.demand(CONFIRMATIONS_NEAR_SCATTER).varying(),
