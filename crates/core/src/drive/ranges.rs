@@ -1,6 +1,7 @@
 //! The dirty ranges waiting in a write cache, and the log of runs that reach the media.
 //!
-//! A write is merged with ranges that it overlaps, and up to a length with those that it touches.
+//! A write is merged with the ranges that it overlaps, and with adjacent ranges up to a maximum
+//! length.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -10,7 +11,7 @@ use crate::request::{Op, Request};
 use crate::sched::Pending;
 use crate::units::{Instant, Lbn, SectorCount, Span};
 
-/// First and one past the last block.
+/// The first block and one past the last.
 pub(super) type Blocks = (Lbn, Lbn);
 
 #[derive(Clone, Debug, Default)]
@@ -25,7 +26,7 @@ pub(super) struct Range {
     end: Lbn,
     id: u64,
     arrived: Instant,
-    /// Number of writes of each block, if recorded.
+    /// The number of writes of each block, if recorded.
     pub writes: Writes,
 }
 
@@ -54,7 +55,7 @@ impl Ranges {
         SectorCount(self.sectors)
     }
 
-    /// Returns the first and one past the last block of each range, in order.
+    /// Returns the blocks of each range, in ascending order.
     pub fn blocks(&self) -> impl Iterator<Item = Blocks> {
         let ranges = self.ranges.iter();
         ranges.map(|(first, range)| (*first, range.end))
@@ -73,13 +74,14 @@ impl Ranges {
         ranges.map(|(first, _)| *first).collect()
     }
 
-    /// Returns one past the last block of the range that holds block `at`.
+    /// Returns one past the last block of the range that contains block `at`.
     pub fn holding(&self, at: Lbn) -> Option<Lbn> {
         let (first, range) = self.first_ending_after(at)?;
         (first <= at).then_some(range.end)
     }
 
-    /// Adds a write whose data arrived at `now`, and merges touching ranges up to a length.
+    /// Adds a write whose data arrived at `now`. Merges it with adjacent ranges up to `longest`
+    /// blocks.
     pub fn add(
         &mut self,
         now: Instant,
@@ -160,7 +162,7 @@ impl Ranges {
         Some((range.pending(first).request, range.writes))
     }
 
-    /// Drops these blocks at `now`, as a write replaces them. Returns their number of writes.
+    /// Drops `blocks`, which a write at `now` replaces. Returns how often each of them was written.
     pub fn replace(&mut self, now: Instant, blocks: Blocks) -> (Change, Writes) {
         let (mut change, mut replaced) = (Change::default(), Writes::default());
         for first in self.overlapping(blocks) {
@@ -182,10 +184,10 @@ impl Ranges {
     }
 }
 
-/// The number of writes of each block, as a step function with at most one step more than blocks.
+/// The number of writes of each block, as a step function.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Writes {
-    /// The number of writes from each key to the next. Neighbours differ.
+    /// The number of writes of the blocks from each key to the next. Adjacent values differ.
     steps: BTreeMap<Lbn, u64>,
 }
 
@@ -211,7 +213,7 @@ impl Writes {
         before.map_or(0, |(_, times)| *times)
     }
 
-    /// Returns the ranges of blocks with equal numbers of writes, and these numbers, in order.
+    /// Returns the runs of blocks with equal numbers of writes, with these numbers, in order.
     pub fn runs(&self) -> impl Iterator<Item = (Blocks, u64)> {
         let runs = self.steps.iter().zip(self.steps.keys().skip(1));
         runs.map(|((first, times), end)| ((*first, *end), *times))
@@ -235,24 +237,24 @@ impl Writes {
 /// The runs of writes that have begun and are not yet reported as persisted.
 #[derive(Clone, Debug, Default)]
 pub(super) struct PersistLog {
-    /// In order of writing; simultaneous runs of the same blocks are adjacent.
+    /// In the order in which they are written; simultaneous runs of the same blocks are adjacent.
     runs: VecDeque<Run>,
-    /// Older writes replaced by the next runs: their blocks are persisted together with these.
+    /// Writes whose blocks the next runs replace; they are reported with these runs.
     pub replaced: Writes,
 }
 
-/// A run, and its blocks that the host wrote; it may also rewrite the rest of a physical sector.
+/// A run of a write, which may also rewrite other blocks of its physical sectors.
 #[derive(Clone, Debug)]
 struct Run {
     piece: Piece,
-    /// First and one past the last block.
+    /// The first block that the host wrote, and one past the last.
     written: Blocks,
     times: u64,
     reported: SectorCount,
 }
 
 impl PersistLog {
-    /// Adds a run after all earlier ones, of which the host wrote the blocks `written`.
+    /// Appends a run, of which the host wrote the blocks `written`.
     pub fn add(&mut self, run: Piece, written: Blocks, period: Span) {
         for piece in parts(run, period) {
             push(&mut self.runs, piece, &self.replaced);
@@ -260,7 +262,7 @@ impl PersistLog {
         }
     }
 
-    /// Adds a run of blocks of several writes, each of which is reported.
+    /// Appends a run of several writes, each of which is reported.
     pub fn add_all(&mut self, run: Piece, writes: &Writes, period: Span) {
         for piece in parts(run, period) {
             push(&mut self.runs, piece, writes);
@@ -273,7 +275,7 @@ impl PersistLog {
         self.runs.truncate(kept);
     }
 
-    /// Returns and marks as reported the runs that have reached the media by `now`.
+    /// Returns the runs that have reached the media by `now`, and marks them as reported.
     pub fn by(&mut self, now: Instant) -> Vec<Persisted> {
         let mut persisted = Vec::new();
         let mut over = 0;
@@ -331,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn overlapping_ranges_merge_and_touching_ones_up_to_a_length() {
+    fn overlapping_ranges_merge_and_adjacent_ones_up_to_a_length() {
         let mut ranges = Ranges::default();
         let mut add = |start, sectors| {
             let blocks = (Lbn(start), Lbn(start + sectors));
@@ -355,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn overwriting_takes_no_memory() {
+    fn overwriting_needs_no_more_memory() {
         let mut ranges = Ranges::default();
         for n in 0..10_000 {
             let blocks = (Lbn(10 + n % 3), Lbn(20 - n % 4));
@@ -369,10 +371,10 @@ mod tests {
     }
 
     proptest! {
-        /// Compares with a map of blocks: a block is held if it was written and not taken or
-        /// replaced, with the same number of writes; the policy's requests are the ranges.
+        /// Compares the ranges with a map from each dirty block to its number of writes, and with
+        /// the requests that a policy would have.
         #[test]
-        fn ranges_hold_what_a_map_of_blocks_holds(
+        fn ranges_match_a_map_of_blocks(
             steps in prop::collection::vec((0..4u8, 0..60u64, 1..12u64), 1..60),
         ) {
             let (mut ranges, mut model) = (Ranges::default(), Model::new());
