@@ -100,7 +100,6 @@ impl Arm {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Reading {
     pub segment: SegmentId,
-    /// One past the last requested block.
     pub requested: Lbn,
     /// One past the last block that read-ahead may reach, as currently known.
     pub end: Lbn,

@@ -119,7 +119,6 @@ impl HostPath {
         self.sent(data, sending)
     }
 
-    /// Returns when all of `data` has been sent, sector by sector.
     fn sent(&self, data: &Arrivals<'_>, mut sending: Sending) -> Instant {
         while sending.sent < data.end - data.first {
             self.send_next(data, &mut sending);
@@ -145,7 +144,6 @@ impl HostPath {
     }
 }
 
-/// Progress of the bus transfer of a read.
 pub(super) struct Sending {
     pub sent: SectorCount,
     pub now: Instant,
@@ -210,7 +208,6 @@ pub(super) struct Flow<'a> {
     pub resume_below: Option<usize>,
     /// The instant at which the latest sector arrived over the bus.
     pub received: Instant,
-    /// Instant at which each sector reached the media.
     pub written: Vec<Instant>,
 }
 

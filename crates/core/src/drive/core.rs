@@ -47,7 +47,6 @@ pub struct Core {
 
 #[derive(Clone, Debug)]
 pub(super) struct Dirty {
-    /// One past the last block.
     pub end: Lbn,
     /// The instant at which all dirty data are on the media.
     pub on_media: Instant,
@@ -99,7 +98,6 @@ pub(super) struct Lacks {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Last {
     pub op: Op,
-    /// One past its last block.
     pub end: Lbn,
 }
 
@@ -258,7 +256,6 @@ impl Core {
         }
     }
 
-    /// Returns how long a command waits for earlier commands and for their required read-ahead.
     #[inline(always)]
     pub(super) fn waits(&self, command: &Command, overhead: Span) -> (Span, Span) {
         let early = command.arrived + overhead;

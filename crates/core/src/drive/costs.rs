@@ -132,7 +132,6 @@ impl Fate {
         self.generator = generator(seed, 0, Purpose::Drive);
     }
 
-    /// Returns true if read-ahead has failed for a read.
     pub fn fails(&mut self) -> bool {
         let failures = self.failures;
         failures.is_some_and(|chance| chance.hits(&mut self.generator))

@@ -44,7 +44,6 @@ pub(super) struct Deferred {
     arriving: Option<(Pending, Instant)>,
     /// The range being destaged, and when it will be on the media.
     writing: Option<(Blocks, Instant)>,
-    /// Instant at which the arm is free for the next command or range.
     arm_open: Instant,
     /// Instant at which an operation last started or data last arrived.
     clock: Instant,
@@ -329,7 +328,6 @@ impl Drive {
         self.core.is_held(request, now.max(self.open))
     }
 
-    /// Starts a write at `at`; the cache has room for it.
     fn absorb(&mut self, deferred: &mut Deferred, write: Pending, at: Instant) {
         self.core.dirty.on_media = at;
         let (outcome, end) = self.begin_one_cold(write.request, write.arrived);

@@ -26,7 +26,6 @@ pub(super) struct Range {
     end: Lbn,
     id: u64,
     arrived: Instant,
-    /// The number of writes of each block, if recorded.
     pub writes: Writes,
 }
 
@@ -55,7 +54,6 @@ impl Ranges {
         SectorCount(self.sectors)
     }
 
-    /// Returns the blocks of each range, in ascending order.
     pub fn blocks(&self) -> impl Iterator<Item = Blocks> {
         let ranges = self.ranges.iter();
         ranges.map(|(first, range)| (*first, range.end))
@@ -149,14 +147,12 @@ impl Ranges {
         self.ranges.insert(first, range);
     }
 
-    /// Removes the range that begins with this block.
     pub fn take(&mut self, first: Lbn) -> Option<Range> {
         let range = self.ranges.remove(&first)?;
         self.sectors -= range.end.0 - first.0;
         Some(range)
     }
 
-    /// Removes the range that begins with this block; returns its request and writes.
     pub fn take_request(&mut self, first: Lbn) -> Option<(Request, Writes)> {
         let range = self.take(first)?;
         Some((range.pending(first).request, range.writes))
@@ -220,7 +216,6 @@ impl Writes {
             .filter(|(_, times)| *times > 0)
     }
 
-    /// Like [`Self::runs`], but restricted to `within`.
     pub fn runs_in(&self, within: Blocks) -> impl Iterator<Item = (Blocks, u64)> {
         let cut =
             move |(run, times): (Blocks, u64)| ((run.0.max(within.0), run.1.min(within.1)), times);

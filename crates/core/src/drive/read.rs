@@ -139,7 +139,6 @@ impl Core {
             || self.rules.read_whole_track && self.is_in_whole_track(request, begin, &pass)
     }
 
-    /// Returns true if the buffer would hold all blocks of a read begun at `begin`.
     #[cold]
     pub(super) fn is_held(&self, request: &Request, begin: Instant) -> bool {
         let held = self.buffered(request, begin, self.pass_at(begin).as_ref());

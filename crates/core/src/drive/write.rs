@@ -31,7 +31,6 @@ pub(super) struct Setup {
     extra: Option<ExtraWriteDisconnect>,
     /// True if the write continues data that are not yet on the media.
     appends: bool,
-    /// True if the write completes before it is on the media.
     absorbed: bool,
 }
 
@@ -434,7 +433,6 @@ pub(super) struct Media {
     /// True if the write continues a run on another track.
     pub continues: bool,
     pub first: Lbn,
-    /// One past the last block.
     pub end: Lbn,
     pub lacks: Lacks,
 }

@@ -43,7 +43,6 @@ impl Chunk {
         }
     }
 
-    /// Returns the number of blocks of `range` in the set.
     #[inline]
     fn count_in(&self, range: Range<u64>) -> u64 {
         match self {
@@ -56,7 +55,6 @@ impl Chunk {
         }
     }
 
-    /// Returns the first block of `range` in the set.
     #[inline]
     fn first_in(&self, range: Range<u64>) -> Option<u64> {
         match self {
@@ -66,7 +64,6 @@ impl Chunk {
         }
     }
 
-    /// Returns the first block of `range` that is not in the set.
     #[inline]
     fn first_outside(&self, range: Range<u64>) -> Option<u64> {
         match self {
@@ -76,7 +73,6 @@ impl Chunk {
         }
     }
 
-    /// Returns the last block of `range` in the set.
     #[inline]
     fn last_in(&self, range: Range<u64>) -> Option<u64> {
         match self {
@@ -272,7 +268,6 @@ impl BlockSet {
     }
 }
 
-/// Returns the first of `range` whose bit is set.
 fn first_of(range: Range<u64>, word: impl Fn(usize) -> u64) -> Option<u64> {
     let mut present = masks(range).map(|(index, mask)| (index, mask & word(index)));
     let (index, bits) = present.find(|(_, bits)| *bits != 0)?;

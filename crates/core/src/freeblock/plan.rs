@@ -221,7 +221,6 @@ impl GapPlanner<'_> {
         }
     }
 
-    /// Returns a plan of `reads` and the lead that fits after them.
     fn with_lead(&self, reads: Vec<GapTransfer>, target: Option<LeadTarget>) -> GapPlan {
         let lead = target
             .and_then(|target| self.lead(reads.last(), target))

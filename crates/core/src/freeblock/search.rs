@@ -137,21 +137,17 @@ impl Tasks {
     }
 }
 
-/// A search in progress.
 struct Search<'a> {
     tasks: &'a Tasks,
     /// The tasks of one priority that want anything.
     members: Vec<&'a Task>,
-    /// The number of blocks that the members want.
     wanted: u64,
     mechanism: &'a Mechanism,
     gap: &'a Gap,
     limits: &'a SearchLimits,
     except: &'a [Track],
     best: Option<GapTransfer>,
-    /// The worth of the best read.
     worth: u64,
-    /// The number of tracks that were examined.
     examined: u32,
     /// The last result of [`Self::block_worth`], with its group of cylinders.
     last_block_worth: Cell<(u32, u64)>,
@@ -415,7 +411,13 @@ impl Search<'_> {
 
     /// Considers the sectors of a piece from `part.0` to `part.1`, trimmed to the first and last
     /// wanted ones, and keeps them if they are worth more than the best read so far.
-    fn consider(&mut self, track: Track, run: &Run, piece: &Piece, part: (SectorCount, SectorCount)) {
+    fn consider(
+        &mut self,
+        track: Track,
+        run: &Run,
+        piece: &Piece,
+        part: (SectorCount, SectorCount),
+    ) {
         let (first, end) = (piece.first + part.0, piece.first + part.1);
         let counts = self
             .members

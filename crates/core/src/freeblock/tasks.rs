@@ -26,15 +26,12 @@ pub(super) struct Task {
     pub priority: Priority,
     /// The blocks that are wanted and not claimed.
     pub wanted: BlockSet,
-    /// The number of claimed blocks.
     claimed: u64,
-    /// The number of blocks of `wanted` on each track.
     pub tracks: Vec<u32>,
     /// The number of stretches of consecutive wanted blocks on each track.
     pub stretches: Vec<u32>,
     /// The maximum number of blocks, and of stretches, on a track of each [`GROUP`].
     pub groups: Vec<[u32; 2]>,
-    /// The number of blocks of `wanted` in each group.
     pub in_groups: Vec<u64>,
 }
 
@@ -375,7 +372,11 @@ mod tests {
                 tasks.restore(&rest);
                 for part in read.parts() {
                     let end = part.first + part.sectors;
-                    assert_eq!(delivered[part.task].count_in(part.first, end), 0, "delivered twice");
+                    assert_eq!(
+                        delivered[part.task].count_in(part.first, end),
+                        0,
+                        "delivered twice"
+                    );
                     delivered[part.task].insert(part.first, part.sectors);
                 }
             }

@@ -395,7 +395,10 @@ impl Plan {
                 }
             }
         }
-        assert_eq!(block, self.capacity, "the pieces do not have the capacity of the plan");
+        assert_eq!(
+            block, self.capacity,
+            "the pieces do not have the capacity of the plan"
+        );
         list.finish()
     }
 }
