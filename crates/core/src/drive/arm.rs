@@ -267,8 +267,7 @@ impl Reading {
         Some(first)
     }
 
-    /// Returns true if the pass is reading block `next` at `at`. Requires [`Self::advance`] to
-    /// `at`.
+    /// Returns true if the pass is reading block `next` at `at`. Requires [`Self::advance`].
     pub fn is_at(&self, mechanism: &Mechanism, next: Lbn, at: Instant) -> bool {
         let is_under_way = !self.is_over(at) && at >= self.piece.begin;
         is_under_way && mechanism.layout.physical().first(next) == self.read_end(at)

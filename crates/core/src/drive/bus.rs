@@ -29,8 +29,7 @@ pub(super) struct Arrivals<'a> {
 }
 
 impl Arrivals<'_> {
-    /// Returns when the first `sectors` blocks (at least 1) arrive; `None` if they are in the
-    /// buffer.
+    /// Returns when the first `sectors` blocks (at least 1) arrive; `None` if already buffered.
     #[inline]
     pub fn after(&self, sectors: SectorCount) -> Option<Instant> {
         let last = Lbn(self.first.0 + sectors.0 - 1);
@@ -102,8 +101,7 @@ impl HostPath {
     }
 
     /// Like [`Self::delivered`], but for a drive that disconnects when the buffer runs empty, and
-    /// reconnects when it holds `watermark` or all remaining sectors. It has connected
-    /// `connections` times.
+    /// reconnects at `watermark` or all remaining sectors. It has connected `connections` times.
     pub fn delivered_in_turns(
         &self,
         data: &Arrivals<'_>,

@@ -235,8 +235,7 @@ impl Core {
         self.dirty.destaged = Lbn(u64::MAX);
     }
 
-    /// Calls the arm at `at` and returns its position, with the instant from which it is free to
-    /// move.
+    /// Calls the arm at `at`; returns its position with the instant from which it is free to move.
     #[inline]
     pub(super) fn call(&mut self, at: Instant) -> Position {
         let (mechanism, rules) = (&self.mechanism, &self.rules);
@@ -368,11 +367,10 @@ impl Core {
         Self::with_mechanism(spec, Mechanism::new(spec, layout, Angle::ZERO))
     }
 
-    /// Creates the drive of `spec` with an existing mechanism. Copies of a mechanism share its
-    /// tables.
+    /// Creates the drive of `spec` with an existing mechanism, whose copies share its tables.
     ///
-    /// A deferred write cache is modelled as one that writes in order of arrival, because the order
-    /// in which it destages ranges is unknown.
+    /// A deferred write cache is modelled as one that writes in order of arrival, because its real
+    /// order is unknown.
     pub fn with_mechanism(spec: &Spec, mechanism: Mechanism) -> Self {
         let mut core = Self::new(spec, mechanism);
         if core.rules.write_cache == WriteCache::Deferred {
@@ -387,8 +385,7 @@ impl Core {
     }
 
     /// Serves a command that reaches the drive at `arrived` and cannot begin before `open`, the end
-    /// of the previous command. Returns its completion, and when the drive may begin the next
-    /// command.
+    /// of the previous command. Returns its completion, and when the drive may begin the next.
     pub fn serve_queued(
         &mut self,
         request: Request,
@@ -417,8 +414,7 @@ impl Core {
         &self.mechanism.rotation
     }
 
-    /// Corrects the rotation at `at`: delays the platter and transfers by `late`, and sets the
-    /// period.
+    /// Corrects the rotation at `at`: delays platter and transfers by `late`, and sets the period.
     pub fn correct_rotation(&mut self, at: Instant, late: Span, period_ns: f64) {
         self.mechanism.rotation = self.mechanism.rotation.corrected(at, late, period_ns);
         self.delay_media(late);

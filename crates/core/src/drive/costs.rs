@@ -8,7 +8,7 @@ use crate::request::Op;
 use crate::spec::{self, Overheads, SeekCurve, Spec, WatermarkOf};
 use crate::units::{Cylinder, SectorCount, Span};
 
-/// A time after a read, and the time after a write.
+/// A time that depends on the previous command: its value after a read, and after a write.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct OverheadByLast([Span; 2]);
 
@@ -64,9 +64,9 @@ impl Costs {
     }
 }
 
-/// A fraction of a request or of a segment, rounded down to whole sectors. On the HP C2247, a bus
-/// transfer that begins at three quarters, rounded in this way, fits all sizes from 1 to 43 to 0.03
-/// ms.
+/// A fraction of a request or of a segment, rounded down to whole sectors. On the HP C2247, the bus
+/// transfer of a request of 1 to 43 sectors begins at three quarters, rounded in this way, to
+/// within 0.03 ms.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Watermark {
     /// In units of 2^-32, rounded up, so that a tenth of ten is one.
@@ -84,8 +84,7 @@ impl Watermark {
         }
     }
 
-    /// Returns the watermark for a request: at least one sector, at most the request or the
-    /// segment.
+    /// Returns the mark for a request: at least one sector, at most the request or the segment.
     #[inline]
     pub fn sectors(&self, sectors: SectorCount) -> SectorCount {
         let size = match self.of {
@@ -137,7 +136,7 @@ impl Fate {
         failures.is_some_and(|chance| chance.hits(&mut self.generator))
     }
 
-    /// Returns a random deviation of an arm movement from its `mean`: at least `-mean`.
+    /// Returns a random deviation of an arm movement: at least `-mean`.
     pub fn scatter(&mut self, op: Op, from: Position, to: Cylinder, mean: Span) -> Span {
         let distance = from.cylinder.distance(to) as usize;
         let Some(deviations) = &self.scatter[usize::from(!op.is_read())] else {
@@ -147,8 +146,7 @@ impl Fate {
         self.deviation(deviation_ns, mean)
     }
 
-    /// Returns a random deviation of a sequential read miss's overhead from its `mean`: at least
-    /// `-mean`.
+    /// Returns a random deviation of a sequential read miss's overhead: at least `-mean`.
     pub fn in_sequence(&mut self, mean: Span) -> Span {
         self.deviation(self.in_sequence.as_ns() as f64, mean)
     }

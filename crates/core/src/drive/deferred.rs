@@ -4,8 +4,8 @@
 //! write that the cache absorbs, or a read of blocks that it holds, does not need the arm. The arm
 //! serves all other commands and destages ranges between them. Commands have priority, but while
 //! the oldest waiting write has no room in the cache, commands and ranges alternate. Nothing is
-//! interrupted once it has begun. How real drives divide the arm's time is not published; these
-//! rules are assumptions.
+//! interrupted. How real drives divide the arm's time is not published; these rules are
+//! assumptions.
 //!
 //! - The data of a write occupy room in the cache from the start of the write until they are on the
 //!   media. They become a range once all of them have arrived. A range that grows becomes a new
@@ -16,7 +16,8 @@
 //! - A flush destages the whole cache, in the policy's order, before anything else is served.
 //! - A write that is not absorbed removes its blocks from the cache.
 //! - With `destage_in_gaps`, ranges or parts of them are also destaged before a command that needs
-//!   the arm, in time that would otherwise be its rotational latency. The command is not delayed.
+//!   the arm, in time that would otherwise be its rotational latency. This does not delay the
+//!   command.
 
 use std::collections::VecDeque;
 
@@ -100,8 +101,7 @@ impl Deferred {
         }
     }
 
-    /// Drops a destaged range that is on the media by `now`, and adds a write whose data have
-    /// arrived.
+    /// Drops a range that is on the media by `now`, and adds a write whose data have arrived.
     fn settle(&mut self, now: Instant, core: &mut Core) {
         self.clock = self.clock.max(now);
         self.writing = self.writing.filter(|(_, until)| *until > now);
@@ -264,8 +264,7 @@ impl Drive {
         self.deferred = Some(deferred);
     }
 
-    /// Starts the next operation due by `now`, unless data arrive first. Returns the instant of
-    /// either.
+    /// Starts the next operation due by `now`, unless data arrive first; returns the instant.
     fn begin_first(&mut self, deferred: &mut Deferred, now: Instant) -> Option<Instant> {
         let next = self.next_start(deferred);
         if let Some((_, arrival)) = deferred.arriving
@@ -444,8 +443,7 @@ impl Drive {
 const WRITES: usize = 5;
 
 impl Deferred {
-    /// Destages ranges in the gap before a command that begins at `at`, without delaying the
-    /// command.
+    /// Destages ranges in the gap before a command that begins at `at`, without delaying it.
     ///
     /// Movements are planned with their mean times. If the head arrives late for a write, the write
     /// begins with the next sector, and the blocks that have passed stay dirty.
@@ -490,8 +488,7 @@ impl Core {
             && self.absorbs(request, Instant::START)
     }
 
-    /// Serves a write that the cache absorbs. Read-ahead ends because the write may make its blocks
-    /// stale.
+    /// Serves a write that the cache absorbs. Read-ahead ends because its blocks may become stale.
     #[cold]
     pub(super) fn absorb(&mut self, command: &Command, setup: &Setup) -> Service {
         let position = match self.arm {
@@ -614,8 +611,7 @@ mod tests {
 
     #[test]
     fn a_range_that_continues_another_needs_no_settle() {
-        // The next sector of the same track, and the first of the next track, skewed by two
-        // sectors.
+        // The next sector of the same track, and the first of the next track, skewed by two.
         for (at, ms) in [(23, 1.0), (29, 3.0)] {
             let (mut core, now) = after(at);
             let range = Request::new(1, Op::Write, Lbn(at + 1), SectorCount(1));

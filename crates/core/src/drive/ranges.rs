@@ -1,7 +1,6 @@
 //! The dirty ranges waiting in a write cache, and the log of runs that reach the media.
 //!
-//! A write is merged with the ranges that it overlaps, and with adjacent ranges up to a maximum
-//! length.
+//! A write is merged with ranges that it overlaps, and with adjacent ones up to a maximum length.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -78,8 +77,7 @@ impl Ranges {
         (first <= at).then_some(range.end)
     }
 
-    /// Adds a write whose data arrived at `now`. Merges it with adjacent ranges up to `longest`
-    /// blocks.
+    /// Adds a write whose data arrived at `now`; merges adjacent ranges up to `longest` blocks.
     pub fn add(
         &mut self,
         now: Instant,
@@ -100,25 +98,25 @@ impl Ranges {
             return change;
         }
         let mut first = blocks.0;
-        let mut all = self.new_range(blocks.1, now);
+        let mut merged = self.new_range(blocks.1, now);
         for other in overlapping {
-            self.join(&mut first, &mut all, other, &mut change);
+            self.join(&mut first, &mut merged, other, &mut change);
         }
         let before = self.ranges.range(..first).next_back();
         let adjacent = before.filter(|(_, range)| range.end == first);
-        let touching = [adjacent.map(|(other, _)| *other), Some(all.end)];
+        let touching = [adjacent.map(|(other, _)| *other), Some(merged.end)];
         for other in touching.into_iter().flatten() {
-            let length = |range: &Range| range.end.0 - other.0 + (all.end.0 - first.0);
+            let length = |range: &Range| range.end.0 - other.0 + (merged.end.0 - first.0);
             let range = self.ranges.get(&other);
             if range.is_some_and(|range| length(range) <= longest.0) {
-                self.join(&mut first, &mut all, other, &mut change);
+                self.join(&mut first, &mut merged, other, &mut change);
             }
         }
         if keeps_writes {
-            all.writes.add(blocks, 1);
+            merged.writes.add(blocks, 1);
         }
-        change.new.push(all.pending(first));
-        self.insert(first, all);
+        change.new.push(merged.pending(first));
+        self.insert(first, merged);
         change
     }
 
@@ -133,12 +131,12 @@ impl Ranges {
         }
     }
 
-    fn join(&mut self, first: &mut Lbn, all: &mut Range, other: Lbn, change: &mut Change) {
+    fn join(&mut self, first: &mut Lbn, merged: &mut Range, other: Lbn, change: &mut Change) {
         if let Some(range) = self.take(other) {
             change.gone.push(range.id);
             *first = other.min(*first);
-            all.end = all.end.max(range.end);
-            all.writes.add_all(range.writes.runs());
+            merged.end = merged.end.max(range.end);
+            merged.writes.add_all(range.writes.runs());
         }
     }
 
@@ -158,7 +156,7 @@ impl Ranges {
         Some((range.pending(first).request, range.writes))
     }
 
-    /// Drops `blocks`, which a write at `now` replaces. Returns how often each of them was written.
+    /// Drops `blocks`, which a write at `now` replaces. Also returns the number of writes of each.
     pub fn replace(&mut self, now: Instant, blocks: Blocks) -> (Change, Writes) {
         let (mut change, mut replaced) = (Change::default(), Writes::default());
         for first in self.overlapping(blocks) {
@@ -273,7 +271,7 @@ impl PersistLog {
     /// Returns the runs that have reached the media by `now`, and marks them as reported.
     pub fn by(&mut self, now: Instant) -> Vec<Persisted> {
         let mut persisted = Vec::new();
-        let mut over = 0;
+        let mut finished = 0;
         for run in &mut self.runs {
             let (piece, done) = (run.piece, run.piece.done(now));
             if done == SectorCount(0) {
@@ -286,9 +284,9 @@ impl PersistLog {
                 persisted.extend((0..run.times).map(|_| Persisted { first, sectors }));
             }
             run.reported = done;
-            over += usize::from(done == piece.sectors);
+            finished += usize::from(done == piece.sectors);
         }
-        self.runs.drain(..over);
+        self.runs.drain(..finished);
         persisted
     }
 }

@@ -1,7 +1,6 @@
 //! Serving a read.
 //!
-//! A read larger than its segment stalls, because the media can be at most a segment ahead of the
-//! bus.
+//! A read larger than its segment stalls: the media can be at most a segment ahead of the bus.
 
 use super::arm::{Arm, Goal, Reading};
 use super::bus::{Arrivals, Sending};
@@ -61,8 +60,7 @@ impl Core {
         served
     }
 
-    /// Returns true if read-ahead of blocks that the host has not read failed, and drops the
-    /// blocks.
+    /// Returns true, and drops the blocks, if their read-ahead failed before the host read them.
     #[cold]
     #[inline(never)]
     fn fails(&mut self, request: &Request, segment: SegmentId, begin: Instant) -> bool {
@@ -101,8 +99,7 @@ impl Core {
         self.held(request.start, begin, pass)
     }
 
-    /// Like [`Self::buffered`], but for the blocks from `start` on of a request that may use the
-    /// buffer.
+    /// Like [`Self::buffered`], but from block `start` on, for requests that may use the buffer.
     #[inline]
     pub(super) fn held(
         &self,
@@ -188,7 +185,6 @@ impl Core {
     }
 
     /// Returns true if the track before the request's last track is buffered or also requested.
-    /// Returns false if the scheme is not [`ReadAhead::OneTrack`].
     ///
     /// On the RZ26, a read that crosses to another track leaves the rest of that track and the
     /// start of the next one in the buffer. A read that ends on the track where it began does not.
@@ -363,8 +359,7 @@ impl Core {
     }
 
     /// Reads into `segment`, with the arm at `position`, from block `from` to the end of the
-    /// request's last physical sector, and starts read-ahead. Block `from` begins a physical
-    /// sector.
+    /// request's last physical sector, and starts read-ahead. `from` begins a physical sector.
     #[inline]
     fn read_from_media(
         &mut self,

@@ -283,9 +283,8 @@ impl Core {
         SectorCount(runs.iter().map(left).sum())
     }
 
-    /// Transfers a write in the common case: the segment has room for all data, so the bus never
-    /// waits. A sector that passes the head before its data have arrived is written a revolution
-    /// later.
+    /// Transfers a write in the common case: the segment has room for all, so the bus never waits.
+    /// A sector that passes the head before its data have arrived is written a revolution later.
     #[inline(always)]
     fn transfer_with_room(
         &mut self,
@@ -504,8 +503,7 @@ impl Core {
         }
     }
 
-    /// Returns the time that a write begun at `begin` needs to read missing blocks of its first
-    /// track.
+    /// Returns the time that a write begun at `begin` needs to read blocks of its first track.
     #[cold]
     pub(super) fn reads_before(&self, request: &Request, begin: Instant) -> Span {
         if request.op != Op::Write || self.writes_blocks() {

@@ -38,9 +38,8 @@ struct Stretch {
 }
 
 impl<'a> DirtySearch<'a> {
-    /// Collects the blocks of `ranges` that the arm can reach in `gap`. Each range is its first
-    /// block and one past its last; ranges must not overlap. `conservatism` is added to each seek
-    /// for the foreground request.
+    /// Collects the blocks of `ranges` that the arm can reach in `gap`. Ranges (first block and one
+    /// past the last) must not overlap. `conservatism` is added to each foreground seek.
     pub fn new(
         mechanism: &'a Mechanism,
         ranges: impl IntoIterator<Item = (Lbn, Lbn)>,
@@ -75,8 +74,7 @@ impl<'a> DirtySearch<'a> {
         }
     }
 
-    /// Returns the most valuable write in `gap`. Its gain is in blocks, and its worth in
-    /// nanoseconds.
+    /// Returns the most valuable write in `gap`. Its gain is in blocks, and its worth in ns.
     pub fn search(&self, gap: &Gap) -> Option<GapTransfer> {
         self.best_write(gap, self.conservatism, &[])
     }

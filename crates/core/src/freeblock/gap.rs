@@ -27,8 +27,7 @@ impl Track {
 /// The time from the end of one media transfer to the beginning of the next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gap {
-    /// The position of the head, with the instant from which it is free to move for a background
-    /// read.
+    /// The position of the head, with the instant from which it is free for a background read.
     pub from: Position,
     /// The track of the foreground request.
     pub to: Track,
@@ -74,8 +73,7 @@ impl SearchLimits {
     pub const TRACKS: u32 = 256;
 
     /// Returns the time added to a movement from one track to another: `margin`, which is
-    /// [`arriving`](Self::arriving) or [`leaving`](Self::leaving), or zero if the movement needs
-    /// none.
+    /// [`arriving`](Self::arriving) or [`leaving`](Self::leaving), or zero if none is needed.
     pub fn margin_between(&self, from: Track, to: Track, margin: Span) -> Span {
         if self.on_switches && from.head != to.head {
             return margin;

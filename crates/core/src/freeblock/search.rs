@@ -19,10 +19,10 @@ const MAX: u64 = EVEN << 3;
 /// Worth, in blocks, of removing a stretch of wanted blocks: each stretch needs its own read, and a
 /// movement of the arm.
 ///
-/// If it were 0, the last hundredth of a disk would be left in stretches of 3.6 blocks. A whole
-/// scan of the Atlas 10K in lumb01-scan, in the firmware and with seed 1, would read 4.52 MB/s, and
-/// 7.50 MB/s while 80 to 20 % is wanted. A worth of 10 gives 4.86 and 7.55 MB/s, 16 gives 4.92 and
-/// 7.45, and 25 gives 5.02 and 7.34.
+/// With a value of 0, the last hundredth of a disk would be left in stretches of 3.6 blocks. A
+/// whole scan of the Atlas 10K in lumb01-scan, in the firmware and with seed 1, would run at 4.52
+/// MB/s overall, and at 7.50 MB/s while 80 to 20 % of the blocks are wanted. A value of 10 gives
+/// 4.86 and 7.55 MB/s, 16 gives 4.92 and 7.45, and 25 gives 5.02 and 7.34.
 const STRETCH: u64 = 16;
 
 /// Returns the time of one sector, rounded down.
@@ -175,16 +175,14 @@ impl Search<'_> {
         self.best
     }
 
-    /// Returns the groups of cylinders that may be worth more than the best read, with their
-    /// maxima.
+    /// Returns the groups of cylinders that may beat the best read, with their maximum worth.
     fn promising_groups(&self) -> Vec<(u64, u32)> {
         let ends = [self.gap.from.cylinder, self.gap.to.cylinder].map(|end| end.0 / GROUP);
         let [first, last] = [ends[0].min(ends[1]), ends[0].max(ends[1])];
         let groups = self.tasks.map.cylinders.div_ceil(GROUP);
         let timed = |group: u32| (group, self.time_in(group));
         let reached = |(_, time): &(u32, Span)| *time > Span::ZERO;
-        // Outside the ends, groups get ever farther away: after one out of reach, all others are
-        // too.
+        // Outside the ends, groups get farther away: after one out of reach, all others are too.
         let inner = (first..=last).map(timed).filter(reached);
         let outer = (0..first).rev().map(timed).take_while(reached);
         let beyond = (last + 1..groups).map(timed).take_while(reached);
@@ -349,17 +347,17 @@ impl Search<'_> {
     fn examine_run(&mut self, track: Track, run: &Run, times: (Instant, Instant)) {
         let at = run.next_sector(self.mechanism, times.0);
         if at > 0
-            && let Some(passed) = self.consider_from(track, run, at, times)
+            && let Some(passed) = self.weigh_from(track, run, at, times)
         {
-            self.consider_from(track, run, 0, (passed, times.1));
+            self.weigh_from(track, run, 0, (passed, times.1));
         } else if at == 0 {
-            self.consider_from(track, run, 0, times);
+            self.weigh_from(track, run, 0, times);
         }
     }
 
     /// Considers the blocks of a run, from its sector `index` on, that pass from `times.0` to
     /// `times.1`. Returns the instant at which the end of the run has passed, if that is in time.
-    fn consider_from(
+    fn weigh_from(
         &mut self,
         track: Track,
         run: &Run,
@@ -374,17 +372,16 @@ impl Search<'_> {
         let passing = piece.sectors_in(left).min(piece.sectors);
         let is_slow = self.limits.sector * piece.sectors.0 > piece.end() - piece.begin;
         if is_slow || passing > self.limits.max {
-            self.consider_parts(track, run, &piece, (passing, times.1));
+            self.weigh_parts(track, run, &piece, (passing, times.1));
         } else {
-            self.consider(track, run, &piece, (SectorCount(0), passing));
+            self.weigh(track, run, &piece, (SectorCount(0), passing));
         }
         (passing == piece.sectors).then(|| piece.end())
     }
 
-    /// Considers parts of the first `passing` blocks of a piece, if one read cannot have all of
-    /// them. Each part begins at a wanted block and is as long as a read may be and as the bus can
-    /// carry by `end`.
-    fn consider_parts(
+    /// Considers parts of the first `passing` blocks of a piece, if one read cannot have all. Each
+    /// begins at a wanted block and is as long as a read may be and as the bus can carry by `end`.
+    fn weigh_parts(
         &mut self,
         track: Track,
         run: &Run,
@@ -399,7 +396,7 @@ impl Search<'_> {
             let left = end.since_or_zero(piece.begins(index));
             let by_bus = left.as_ns() as u64 / bus_ns;
             let max = by_bus.min(self.limits.max.0).min(passing.0 - index.0);
-            self.consider(track, run, piece, (index, SectorCount(index.0 + max)));
+            self.weigh(track, run, piece, (index, SectorCount(index.0 + max)));
             at = Lbn(first.0 + 1);
         }
     }
@@ -411,13 +408,7 @@ impl Search<'_> {
 
     /// Considers the sectors of a piece from `part.0` to `part.1`, trimmed to the first and last
     /// wanted ones, and keeps them if they are worth more than the best read so far.
-    fn consider(
-        &mut self,
-        track: Track,
-        run: &Run,
-        piece: &Piece,
-        part: (SectorCount, SectorCount),
-    ) {
+    fn weigh(&mut self, track: Track, run: &Run, piece: &Piece, part: (SectorCount, SectorCount)) {
         let (first, end) = (piece.first + part.0, piece.first + part.1);
         let counts = self
             .members

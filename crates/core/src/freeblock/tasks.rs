@@ -69,8 +69,7 @@ impl Claim {
         &self.parts
     }
 
-    /// Returns the deliveries of a claim whose blocks were all read, or all found unreadable, at
-    /// `at`.
+    /// Returns the deliveries of a claim whose blocks were all read, or were unreadable, at `at`.
     pub fn deliveries(&self, at: Instant, is_readable: bool) -> impl Iterator<Item = Delivery> {
         self.parts.iter().map(move |part| Delivery {
             task: part.task,
@@ -372,11 +371,7 @@ mod tests {
                 tasks.restore(&rest);
                 for part in read.parts() {
                     let end = part.first + part.sectors;
-                    assert_eq!(
-                        delivered[part.task].count_in(part.first, end),
-                        0,
-                        "delivered twice"
-                    );
+                    assert_eq!(delivered[part.task].count_in(part.first, end), 0, "twice");
                     delivered[part.task].insert(part.first, part.sectors);
                 }
             }

@@ -60,8 +60,7 @@ impl Run {
         }
     }
 
-    /// Returns the piece of the run, from its sector `index` on, that passes a head on `track` from
-    /// `since`.
+    /// Returns the piece from sector `index` on, as it passes a head on `track` from `since` on.
     pub fn pass(
         &self,
         mechanism: &Mechanism,

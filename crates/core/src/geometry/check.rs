@@ -5,8 +5,7 @@ use std::fmt;
 use crate::spec::{Geometry, Sparing, Zone};
 use crate::text::InputError;
 
-/// Returns the error that `field` of the zone with index `zone` has a `value` other than
-/// `expected`.
+/// Returns the error that a field of the zone with this index has a value other than `expected`.
 pub(super) fn zone_error(
     zone: usize,
     field: &str,

@@ -37,9 +37,9 @@ pub(super) struct GridPosition {
     pub(super) head: Head,
     pub(super) sector: u32,
     pub(super) start: Angle,
-    /// Number of sectors of the grid on this track from this one, inclusive.
+    /// Number of the grid's sectors on this track from this one on, inclusive.
     pub(super) ahead: u64,
-    /// Number of sectors of the grid on this track before this one.
+    /// Number of the grid's sectors on this track before this one.
     pub(super) behind: u64,
 }
 
@@ -47,9 +47,8 @@ pub(super) struct GridPosition {
 /// its places, the other skips the spare places of regions without slips.
 #[derive(Clone, Debug)]
 pub(super) struct Grid {
-    /// The divisor for counted sectors in a range of cylinders, and the number of these cylinders,
-    /// if ranges have spares. A branch, always predicted correctly on a given drive, saves other
-    /// drives the cost of this division.
+    /// Counted sectors and number of cylinders of a range, if ranges have spares. A branch, which
+    /// is always predicted correctly on a given drive, saves other drives this division.
     range: Option<(Divisor, u64)>,
     cylinder: Divisor,
     track: Divisor,
@@ -68,7 +67,7 @@ pub(super) struct Grid {
 }
 
 impl Grid {
-    pub(super) fn of_places(zone: &Zone, g: &Geometry) -> Self {
+    pub(super) fn for_places(zone: &Zone, g: &Geometry) -> Self {
         let (spt, surfaces, order) = (zone.sectors_per_track, g.surfaces, g.order);
         let track_step = angle_of(zone.track_skew_sectors, spt);
         let between_cylinders = angle_of(zone.cylinder_skew_sectors, spt);
@@ -89,8 +88,8 @@ impl Grid {
     }
 
     /// Creates the grid that counts only the places that hold data in regions without slips.
-    pub(super) fn of_data(zone: &Zone, g: &Geometry) -> Self {
-        let mut grid = Self::of_places(zone, g);
+    pub(super) fn for_data(zone: &Zone, g: &Geometry) -> Self {
+        let mut grid = Self::for_places(zone, g);
         let spt = u64::from(zone.sectors_per_track);
         let surfaces = u64::from(g.surfaces);
         let spares = zone.spares * g.physical_sector.0;
@@ -271,8 +270,7 @@ impl Pieces {
         &self.pieces[low as usize]
     }
 
-    /// Returns the pieces after replacing those of `moved`, which are in ascending order and
-    /// disjoint.
+    /// Returns the pieces after the blocks of `moved` have moved. `moved` is in order and disjoint.
     pub(super) fn overlay(self, moved: &[Piece]) -> Self {
         let end = self.pieces[self.pieces.len() - 1].end;
         let mut all = PieceList::default();

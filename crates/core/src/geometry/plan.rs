@@ -42,10 +42,10 @@ pub(super) struct ZonePlace {
 /// The regions of one zone.
 ///
 /// The places of a zone form regions of one size, except that the last may be shorter. Each region
-/// sets aside the same number of places as spares, and each slip uses one of these up. The data are
-/// in the first places of the region that are not slipped, or in the last ones if spares are at the
-/// front, so that each region holds the same number of blocks regardless of slips. The first places
-/// of the zone that would hold data are reserved.
+/// sets aside the same number of places as spares, and each slip uses one of these up. Data are in
+/// the first places that are not slipped, or in the last ones if spares are at the front, so that
+/// the number of blocks of a region does not depend on slips. The zone's first data places are
+/// reserved.
 #[derive(Debug)]
 pub(super) struct ZonePlan {
     pub(super) first_cylinder: u32,
@@ -310,8 +310,7 @@ impl Plan {
     }
 
     /// Returns the exported blocks of the unit of sparing that begins at `at`: the first, one past
-    /// the last, and the number of the unit's places before them. `None` if it has no exported
-    /// blocks.
+    /// the last, and the number of places before them. `None` if it has none.
     pub(super) fn blocks_of_unit(&self, at: ZonePlace) -> Option<(Lbn, Lbn, u64)> {
         let zone = &self.zones[at.zone];
         let rank = zone.rank(at.place).ok()?;
@@ -339,8 +338,7 @@ impl Plan {
         ZonePlace { place, ..at }
     }
 
-    /// Returns the bounds of the units that may be spares for `defect`; the last block is at
-    /// `last`.
+    /// Returns the bounds of units that may be spares for `defect`; the last block is at `last`.
     pub(super) fn spares_for(&self, defect: ZonePlace, last: ZonePlace) -> (ZonePlace, ZonePlace) {
         if self.spares_at_disk_end {
             let (zone, place) = (self.zones.len(), 0);
@@ -395,10 +393,7 @@ impl Plan {
                 }
             }
         }
-        assert_eq!(
-            block, self.capacity,
-            "the pieces do not have the capacity of the plan"
-        );
+        assert_eq!(block, self.capacity, "pieces must cover the capacity");
         list.finish()
     }
 }

@@ -93,9 +93,8 @@ struct Ledger<'a> {
 }
 
 impl<'a> Ledger<'a> {
-    /// Number of consecutive failures after which a geometry is rejected. A region is selected with
-    /// a probability proportional to its blocks: one with 1/10,000 of them is missed once in e^26
-    /// times.
+    /// Number of consecutive failures after which a geometry is rejected. A region is selected in
+    /// proportion to its blocks: one with 1/10,000 of them is missed once in e^26 times.
     const MISSES_MAX: u32 = 1 << 18;
 
     fn new(plan: &'a Plan) -> Self {
@@ -150,8 +149,7 @@ impl<'a> Ledger<'a> {
         Ok(())
     }
 
-    /// Reallocates the units of random blocks. Skips units that are defective or have no free
-    /// spare.
+    /// Reallocates units of random blocks. Skips those that are defective or have no free spare.
     fn add_grown(&mut self, grown: GrownDefects, pba: PbaOf<'_>) -> Result<(), InputError> {
         let mut random = Pcg64::seed_from_u64(grown.seed);
         for n in 0..grown.count {

@@ -69,8 +69,7 @@ impl Credit {
         Ok(Self(Span::from_ms(w)))
     }
 
-    /// Returns `time` minus the credit for waiting from `arrived` until `now`, in units of 10^-18
-    /// s.
+    /// Returns `time` minus the credit for waiting from `arrived` to `now`, in units of 10^-18 s.
     pub fn subtract_from(self, time: Span, arrived: Instant, now: Instant) -> i128 {
         let ns = |span: Span| i128::from(span.as_ns());
         ns(time) * 1_000_000_000 - ns(self.0) * ns(now.since_or_zero(arrived))

@@ -8,10 +8,9 @@
 //!
 //! # Origin
 //! jacobson91 section 5.2, with the greedy order within a batch. BSATF is also in liu05 section
-//! 6.1, with two queues as the two batches. LBSATF tries new arrivals one by one, in order of
-//! arrival, when the drive is next free, because nothing is decided before then. We read "if a
-//! schedule can be found" as "if the greedy schedule fits", because the batch itself is scheduled
-//! that way.
+//! 6.1, with two queues as the two batches. LBSATF tries new arrivals in order when the drive is
+//! next free, because nothing is decided before then. We read "if a schedule can be found" as "if
+//! the greedy schedule fits", because the batch itself is scheduled that way.
 //!
 //! # Cost
 //! Per decision, the access time of every request left in the batch. For each new arrival, LBSATF

@@ -45,8 +45,8 @@ pub(super) fn cyclic<E: Estimate>(metric: Metric, drive: &E) -> Box<dyn Policy<E
     }
 }
 
-/// Repeated ascending sweeps. They use heaps, because an insertion into a sorted list moves all
-/// later entries.
+/// Repeated ascending sweeps. Requests are in heaps, because an insertion into a sorted list would
+/// move all later entries.
 #[derive(Debug)]
 struct Ascending<P> {
     metric: Metric,

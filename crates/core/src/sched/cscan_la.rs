@@ -4,8 +4,8 @@
 //! Considers the next `i` requests of C-LOOK, tries all orders of them on a copy of the drive, and
 //! serves the first request of the order that finishes earliest. Ties go to the order closest to
 //! C-LOOK's. It decides again after each request, so a new arrival ahead of the arm may be among
-//! the next `i`. A request that is passed over stays among the `i` until it is served. Requests
-//! beyond the end of a sweep are not considered until all requests ahead are served.
+//! them. A request that is passed over stays among the `i` until it is served. Requests beyond the
+//! end of a sweep are not considered until all requests ahead are served.
 //!
 //! # Origin
 //! liu05 sections 3.1 and 5.1 (CSCAN-LAi; LA2 and LA3 in section 5.2). Departures: requests that
@@ -140,8 +140,8 @@ impl<E: Estimate, P: Position> Policy<E> for Ahead<P> {
     }
 }
 
-/// Returns the first request of the order that finishes earliest, and its end; ties go to the
-/// first.
+/// Returns the first request of the order that finishes earliest, and the end of that order. Ties
+/// go to the first order.
 fn earliest<R: Rehearse>(drive: &R, now: Instant, requests: &[Request]) -> (usize, Instant) {
     let mut best = (0, Instant::NEVER);
     for (first, request) in requests.iter().enumerate() {

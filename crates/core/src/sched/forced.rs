@@ -105,8 +105,7 @@ impl<R: Rehearse> Gap<'_, R> {
         free.collect()
     }
 
-    /// Returns when all promised requests are done if they are served now; `None` if a promise
-    /// breaks.
+    /// Returns when all promised requests end if served now; `None` if that breaks a promise.
     pub fn keep_promises(&self, after: &After<R>) -> Option<Instant> {
         let mut drive = after.drive.clone();
         let mut at = after.at;
@@ -149,8 +148,7 @@ impl Splice for Greedy {
 }
 
 /// Shortest positioning time (jacobson91's access time, section 4) first until the oldest request
-/// is too old. Then promises are made to the oldest requests, and `splice` chooses others that keep
-/// them.
+/// is too old. Then the oldest requests get promises, and `splice` chooses others that keep them.
 #[derive(Debug)]
 pub(super) struct Forcing<S> {
     n: usize,

@@ -133,8 +133,7 @@ impl<const IS_CYCLIC: bool, const HAS_EDGES: bool> Rule for Sweep<IS_CYCLIC, HAS
 struct EdgeStrokes<E> {
     order: Box<dyn Policy<E>>,
     metric: Metric,
-    /// True if the arm serves requests only on its way up, and returns from the last cylinder to
-    /// the first.
+    /// True if the arm serves requests only on its way up, from the first cylinder to the last.
     is_cyclic: bool,
     arm: u64,
     is_up: bool,

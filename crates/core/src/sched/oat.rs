@@ -4,8 +4,7 @@
 //! OAT serves all pending requests in the order whose last request completes earliest. It finds
 //! this order exactly, by trying orders on copies of the drive and its buffer, and does so again
 //! when a request arrives. The cost is factorial, so at most `most` requests are ordered. While
-//! more are pending, the one with the shortest access time is served next, and the order is not a
-//! bound.
+//! more are pending, it serves the shortest access time first and is not a bound.
 //!
 //! Short-sighted OAT (`oat-batch`) takes the n oldest requests, or all if there are fewer, and
 //! serves them in the optimal order; only then does it consider new arrivals. Sliding-window OAT

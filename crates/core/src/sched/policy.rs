@@ -56,8 +56,7 @@ pub struct Shape {
     pub revolution: Span,
 }
 
-/// Estimates in one state of a drive; times are measured from the instant at which the arm is free
-/// for the request.
+/// Estimates in one state of a drive. Times start when the arm is free for the request.
 pub trait Outlook {
     /// Returns the cylinder under the heads.
     fn cylinder(&self) -> Cylinder;
@@ -75,8 +74,7 @@ pub trait Outlook {
     /// Returns the seek part of the positioning time, including head switch and settle.
     fn seek(&self, request: &Request, location: &Extent) -> Span;
 
-    /// Returns true if the buffer holds the beginning of the request's data, or is receiving it
-    /// now.
+    /// Returns true if the buffer holds or is receiving the beginning of the request's data.
     fn is_buffered(&self, request: &Request) -> bool;
 
     /// Returns a lower bound on the positioning time of requests `distance` or more cylinders away.

@@ -209,9 +209,8 @@ mod tests {
 
     #[test]
     fn the_area_of_a_steady_arm_is_a_trapezium() {
-        // Starts at the end itself with 6 ms left: 6 ms there, and 0.2 ms less for each cylinder
-        // away, up to 29 on either side: (6 + 2 * (5.8 + 5.6 + ... + 0.2)) / 10 / 101, if all were
-        // sampled.
+        // From the end itself with 6 ms left: 6 ms, less 0.2 ms for each cylinder away, up to 29 on
+        // either side: (6 + 2 * (5.8 + 5.6 + ... + 0.2)) / 10 / 101, if all were sampled.
         let exact = (6.0 + 2.0 * (0.2 * 29.0 * 30.0 / 2.0)) / 10.0 / 101.0;
         let found = area(&seeks(), 6e6, 1e7, 0);
         assert!((found - exact).abs() < 0.005, "{found}, {exact}");

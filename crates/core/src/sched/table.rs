@@ -122,8 +122,7 @@ impl PolicyConfig {
         self.parsed.info()
     }
 
-    /// Returns the knowledge that the policy needs with these parameters; never
-    /// [`Knowledge::Inner`].
+    /// Returns the knowledge needed with these parameters; never [`Knowledge::Inner`].
     pub fn knowledge(&self) -> Knowledge {
         self.parsed.knowledge()
     }

@@ -4,9 +4,8 @@
 //! VSCAN serves the nearest request, but adds `r` times the length of the line to the distance of
 //! one for which the arm must reverse. CVSCAN chooses between up and down by the mean distance of
 //! the nearest `n` requests on each side (of all if there are fewer), and then serves the nearest
-//! on that side. By cylinders, both serve all requests for the current cylinder, as C-LOOK does,
-//! before they move on. If both sides cost the same, they move to the one whose next request
-//! arrived first.
+//! on that side. By cylinders, both first serve all requests for the current cylinder, as C-LOOK
+//! does. If both sides cost the same, they move to the side whose next request arrived first.
 //!
 //! # Origin
 //! VSCAN: jacobson91 section 2 (V(R): a penalty of R times the number of cylinders for reversing);
