@@ -132,7 +132,7 @@ impl Reach {
         }
     }
 
-    /// Returns true if read-ahead may continue into `extent`, and records that it does.
+    /// Returns true if read-ahead may continue into `extent`; if so, records that it does.
     #[inline]
     fn enters(&mut self, extent: &Extent) -> bool {
         if self.scheme == ReadAhead::UntilFull {

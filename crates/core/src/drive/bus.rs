@@ -16,7 +16,7 @@ pub(super) struct HostPath {
     pub preparation: Span,
     /// True if a read keeps the bus once it has started sending.
     pub hold_read: bool,
-    /// Pause of such a read when the buffer runs empty.
+    /// Pause of a read that keeps the bus while the buffer is empty.
     pub read_restart: Span,
 }
 
@@ -101,7 +101,8 @@ impl HostPath {
     }
 
     /// Like [`Self::delivered`], but for a drive that disconnects when the buffer runs empty, and
-    /// reconnects at `watermark` or all remaining sectors. It has connected `connections` times.
+    /// reconnects when it holds `watermark` or all remaining sectors. It has already connected
+    /// `connections` times.
     pub fn delivered_in_turns(
         &self,
         data: &Arrivals<'_>,
@@ -177,8 +178,8 @@ pub(super) fn in_time(
     if is_late(0) {
         return SectorCount(0);
     }
-    // If the bus is faster than the media, the first sector is the latest. If it is slower, the
-    // last is, or the one before it if only part of the last has to arrive.
+    // If the bus is faster than the media, no sector is later than the first. If it is slower, none
+    // is later than the last, or the one before it if only part of the last has to arrive.
     let (mut taken, mut late) = (0, piece.sectors.0 / size - 1);
     if !is_late(late) {
         if size == 1 || late < 2 || !is_late(late - 1) {

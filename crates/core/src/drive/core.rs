@@ -102,7 +102,7 @@ pub(super) struct Last {
 }
 
 impl Last {
-    /// The value before the first command, which continues nothing.
+    /// The state before the first command, when no request is sequential.
     pub const NONE: Self = Self {
         op: Op::Read,
         end: Lbn(u64::MAX),
@@ -140,7 +140,7 @@ impl Command {
         self.arrived.max(self.open)
     }
 
-    /// Returns when processing has ended, which starts on arrival, and the drive may continue.
+    /// Returns when the drive may continue after processing, which starts on arrival.
     #[inline]
     pub fn processed(&self, overhead: Span) -> Instant {
         (self.arrived + overhead).max(self.open)
@@ -211,7 +211,8 @@ impl Core {
     }
 
     /// Calls the arm at `at` and moves it to the stops that a policy requires before the request.
-    /// These are full seeks without a write's settle. No later write finds the arm in place.
+    /// These are full seeks without a write's settle. Afterwards, no write can continue an earlier
+    /// one.
     #[cold]
     #[inline(never)]
     pub(super) fn go_by(&mut self, stroke: Stroke, at: Instant) {
@@ -245,7 +246,7 @@ impl Core {
         position
     }
 
-    /// Returns when the drive may begin with the next command (spec::PreSeek).
+    /// Returns when the drive may begin with the next command (see [`PreSeek`]).
     #[inline]
     pub(super) fn next_open(&self, media: Instant, message: Instant, at: Instant) -> Instant {
         match self.preseek {
@@ -266,7 +267,8 @@ impl Core {
         (queue, wait - queue)
     }
 
-    /// Returns when a command has been processed for `overhead` and earlier data are flushed.
+    /// Returns when a command has been processed, which takes `overhead`, and earlier data have
+    /// been flushed.
     #[inline]
     pub(super) fn ready(&self, command: &Command, overhead: Span) -> Instant {
         command
@@ -458,7 +460,8 @@ impl Core {
     }
 }
 
-/// Returns the overheads of a specification. Writes start with whole physical sectors.
+/// Returns the overheads of a specification. The numbers of sectors at which writes start are
+/// rounded up to whole physical sectors.
 pub(super) fn overheads(spec: &Spec, physical: Physical) -> Overheads {
     let mut overheads = spec.overheads.clone();
     let start = &mut overheads.write_start;

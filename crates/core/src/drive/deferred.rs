@@ -264,7 +264,8 @@ impl Drive {
         self.deferred = Some(deferred);
     }
 
-    /// Starts the next operation due by `now`, unless data arrive first; returns the instant.
+    /// Starts the next operation due by `now`, unless data arrive first. Returns the instant of
+    /// either event.
     fn begin_first(&mut self, deferred: &mut Deferred, now: Instant) -> Option<Instant> {
         let next = self.next_start(deferred);
         if let Some((_, arrival)) = deferred.arriving
@@ -357,7 +358,7 @@ impl Drive {
         let core = &mut self.core;
         match request.op {
             Op::Write if core.defers(&request) => {
-                // A write from the queue has not waited for room in `incoming`.
+                // A write from the queue, unlike those in `incoming`, has not waited for room yet.
                 let mut room = deferred.room_for(request.sectors);
                 while room.is_none() {
                     let next = deferred.arm_open.max(at);

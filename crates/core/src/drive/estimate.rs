@@ -87,7 +87,8 @@ impl Core {
     }
 
     /// Returns a copy on which to try requests that an external scheduler submits one at a time.
-    /// The drive cannot begin before `open`, because an absorbed write may keep it busy.
+    /// The drive cannot begin before `open`, because an absorbed write may keep it busy after its
+    /// completion.
     pub fn rehearse_outside(&self, open: Instant) -> Rehearsal {
         Rehearsal::new(self, false, open)
     }
@@ -115,8 +116,8 @@ impl View<'_> {
         (self.write_from, ready, Span::ZERO)
     }
 
-    /// Like [`View::start`], but for the less common writes: from the cache, absorbed with an extra
-    /// time on another cylinder, or of part of a physical sector.
+    /// Like [`View::start`], but for the less common writes: those from the cache, absorbed with an
+    /// extra time on another cylinder, or of part of a physical sector.
     #[inline(never)]
     fn start_write(&self, request: &Request, place: &Extent) -> (Position, Instant, Span) {
         let reading = self.core.reads_before(request, self.begin);

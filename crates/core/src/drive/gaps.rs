@@ -15,7 +15,7 @@ use crate::units::{Instant, Lbn, SectorCount, Span};
 
 const READS: usize = 5;
 
-/// Background tasks of a drive.
+/// Background reads of a drive in the gaps between its commands.
 ///
 /// When the drive begins a command whose blocks are not in its buffer, it searches for the most
 /// valuable reads, on any track, that fit before the first of these blocks passes. Their data stay
@@ -67,7 +67,8 @@ impl GapReader {
         &self.tasks
     }
 
-    /// Returns the most valuable reads in the gap before a command, in order, and its beginning.
+    /// Returns the most valuable reads in the gap before a command, in order, and when that gap
+    /// begins.
     fn choose(&mut self, core: &Core, command: &Command) -> Option<(Vec<GapTransfer>, Instant)> {
         if core.defers(&command.request) || self.tasks.is_done() {
             return None;
@@ -183,7 +184,8 @@ impl Core {
         Some((found, gap.from.since))
     }
 
-    /// Executes a transfer with the arm called at `at`. A late head begins with the next sector.
+    /// Executes a transfer with the arm called at `at`. If the head arrives late, the transfer
+    /// begins with the next sector.
     pub(super) fn pass_in_gap(&mut self, at: Instant, transfer: &GapTransfer, op: Op) -> GapResult {
         let mut from = self.call(at);
         let late = self.scatter(op, from, transfer.first);

@@ -156,7 +156,8 @@ impl Ranges {
         Some((range.pending(first).request, range.writes))
     }
 
-    /// Drops `blocks`, which a write at `now` replaces. Also returns the number of writes of each.
+    /// Drops `blocks`, which a write at `now` replaces. Returns the resulting change, and the
+    /// number of writes of each dropped block.
     pub fn replace(&mut self, now: Instant, blocks: Blocks) -> (Change, Writes) {
         let (mut change, mut replaced) = (Change::default(), Writes::default());
         for first in self.overlapping(blocks) {

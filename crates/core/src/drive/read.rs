@@ -85,7 +85,7 @@ impl Core {
 
     /// Returns the segment that holds or receives the first block of a read begun at `begin`, and
     /// one past the last block that it holds from there on. A pass that [may
-    /// add](Self::pass_may_add) the block has been advanced to `begin`.
+    /// add](Self::pass_may_add) the block must have been advanced to `begin`.
     #[inline]
     fn buffered(
         &self,
@@ -347,7 +347,8 @@ impl Core {
         }
         let go = self.ready(command, overhead);
         let start = command.request.start;
-        // Blocks read until then enter the buffer before the oldest segment is emptied.
+        // Blocks that the pass reads until then enter the buffer before the oldest segment is
+        // emptied.
         let position = self.call(go);
         if command.request.force_unit_access {
             self.buffer.forget(&command.request);

@@ -81,7 +81,7 @@ impl Core {
         }
     }
 
-    /// Returns when the media write of a request may begin, whose data arrive from `data` on: once
+    /// Returns when the media write of a request may begin if its data arrive from `data` on: when
     /// enough data are buffered or, if these are all its data, a minimum delay later.
     ///
     /// Table A.5 of worthington94 gives the number of blocks and the delay, but not when the delay
@@ -485,7 +485,8 @@ impl Core {
         self.mechanism.layout.physical().is_block()
     }
 
-    /// Returns the parts that a write begun at `begin` reads first. `pass` is advanced to `begin`.
+    /// Returns the parts that a write begun at `begin` must read first. `pass` has been advanced to
+    /// `begin`.
     #[inline]
     fn lacks(&self, request: &Request, begin: Instant, pass: Option<&Reading>) -> Lacks {
         if self.writes_blocks() {
@@ -503,7 +504,8 @@ impl Core {
         }
     }
 
-    /// Returns the time that a write begun at `begin` needs to read blocks of its first track.
+    /// Returns how long a write begun at `begin` is delayed by reading missing blocks on its first
+    /// track.
     #[cold]
     pub(super) fn reads_before(&self, request: &Request, begin: Instant) -> Span {
         if request.op != Op::Write || self.writes_blocks() {

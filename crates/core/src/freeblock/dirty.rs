@@ -110,7 +110,7 @@ impl<'a> DirtySearch<'a> {
         self.fill_gap(&after, margin, writes, chosen);
     }
 
-    /// Returns the best write of a stretch that does not overlap any in `chosen`.
+    /// Returns the best write on a stretch that no write in `chosen` overlaps.
     fn best_write(&self, gap: &Gap, margin: Span, chosen: &[GapTransfer]) -> Option<GapTransfer> {
         let mut best: Option<GapTransfer> = None;
         for stretch in &self.stretches {

@@ -58,7 +58,7 @@ pub struct SearchLimits {
     pub on_switches: bool,
     /// Time from the end of a background read's media transfer until the head is free to move.
     pub turn: Span,
-    /// Minimum time per sector of a background read, which its bus transfer takes.
+    /// Minimum time per sector of a background read: that of its bus transfer.
     pub sector: Span,
     /// Maximum number of blocks of a read.
     pub max: SectorCount,
@@ -98,7 +98,7 @@ pub struct GapTransfer {
     /// block counts once for each task. For a write, the number of blocks.
     pub gain: u64,
     /// The value by which reads, or writes, are compared. For a read, the worth is its gain in
-    /// units of 1/1024 of a block. The worth is higher if a larger share of the blocks around is
+    /// units of 1/1024 of a block. The worth is higher if a larger share of the blocks nearby is
     /// wanted, and if the read leaves less of its track or fewer stretches of wanted blocks. For a
     /// write, it is the time saved in nanoseconds.
     pub worth: u64,

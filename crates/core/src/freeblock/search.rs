@@ -20,9 +20,9 @@ const MAX: u64 = EVEN << 3;
 /// movement of the arm.
 ///
 /// With a value of 0, the last hundredth of a disk would be left in stretches of 3.6 blocks. A
-/// whole scan of the Atlas 10K in lumb01-scan, in the firmware and with seed 1, would run at 4.52
-/// MB/s overall, and at 7.50 MB/s while 80 to 20 % of the blocks are wanted. A value of 10 gives
-/// 4.86 and 7.55 MB/s, 16 gives 4.92 and 7.45, and 25 gives 5.02 and 7.34.
+/// whole scan of the Atlas 10K in lumb01-scan, with reads by the firmware and seed 1, would run at
+/// 4.52 MB/s overall, and at 7.50 MB/s while 80 to 20 % of the blocks are wanted. A value of 10
+/// gives 4.86 and 7.55 MB/s, 16 gives 4.92 and 7.45, and 25 gives 5.02 and 7.34.
 const STRETCH: u64 = 16;
 
 /// Returns the time of one sector, rounded down.
@@ -65,7 +65,7 @@ impl Tasks {
         })
     }
 
-    /// Searches for reads for the tasks of each priority, highest first, until it finds one.
+    /// Searches for a read for the tasks of each priority, highest first, until it finds one.
     fn search_by_priority(
         &self,
         mechanism: &Mechanism,
@@ -139,7 +139,7 @@ impl Tasks {
 
 struct Search<'a> {
     tasks: &'a Tasks,
-    /// The tasks of one priority that want anything.
+    /// The tasks of one priority that still want blocks.
     members: Vec<&'a Task>,
     wanted: u64,
     mechanism: &'a Mechanism,
@@ -379,8 +379,9 @@ impl Search<'_> {
         (passing == piece.sectors).then(|| piece.end())
     }
 
-    /// Considers parts of the first `passing` blocks of a piece, if one read cannot have all. Each
-    /// begins at a wanted block and is as long as a read may be and as the bus can carry by `end`.
+    /// Considers parts of the first `passing` blocks of a piece, which are too many for one read.
+    /// Each part begins at a wanted block and is as long as a read may be and as the bus can carry
+    /// by `end`.
     fn weigh_parts(
         &mut self,
         track: Track,

@@ -64,7 +64,7 @@ impl Claim {
         SectorCount(self.parts.iter().map(|part| part.sectors.0).sum())
     }
 
-    /// Returns the claimed blocks in the order of tasks and blocks.
+    /// Returns the claimed blocks ordered by task and block.
     pub fn parts(&self) -> &[ClaimPart] {
         &self.parts
     }
@@ -343,7 +343,7 @@ mod tests {
         set
     }
 
-    /// Counts equal the counts of a fresh task, and each block is delivered once.
+    /// Counts equal those of a new task, and each block is delivered once.
     #[test]
     fn counts_follow_claims() {
         let mut random = generator(3, 0, Purpose::Requests);

@@ -8,7 +8,7 @@ use crate::mechanics::{Mechanism, Piece, Position};
 use crate::request::Op;
 use crate::units::{Angle, Cylinder, Head, Instant, Lbn, SectorCount, Span};
 
-/// Number of cylinders in a group, of which only the fullest track is recorded.
+/// Number of cylinders in a group. A search skips groups that cannot contain a better read.
 pub(super) const GROUP: u32 = 32;
 
 /// Consecutive blocks on a track without a gap.

@@ -99,7 +99,8 @@ fn check_numbers(index: usize, zone: &Zone, free: u32, g: &Geometry) -> Result<(
     Ok(())
 }
 
-/// Returns the number of places in a zone, if [`super::grid`] can divide exactly in it.
+/// Returns the number of places in a zone, or an error if it is too large for [`super::grid`] to
+/// divide exactly.
 fn check_size(index: usize, zone: &Zone, g: &Geometry) -> Result<u64, InputError> {
     let spt = u64::from(zone.sectors_per_track);
     let cylinder = spt * u64::from(g.surfaces);

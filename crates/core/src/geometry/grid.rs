@@ -5,9 +5,9 @@ use crate::units::{Angle, Cylinder, Head};
 
 /// Division by a constant as one multiplication.
 ///
-/// With `m = floor((2^64 - 1) / d)`, the quotient is `floor((x + 1) m / 2^64)`. Proof: `m d = 2^64
-/// - e` for some `e` in `1..=d`, so `(x + 1) m / 2^64` is less than `(x + 1) / d` by `(x + 1) e /
-/// (2^64 d)`. As long as `(x + 1) d <= 2^64`, that is at most `1 / d`, so the quotient is never too
+/// With `m = floor((2^64 - 1) / d)`, the quotient is `floor((x + 1) m / 2^64)`. For some `e` in
+/// `1..=d`, `m d` is `2^64 - e`, so `(x + 1) m / 2^64` is less than `(x + 1) / d` by `(x + 1) e /
+/// (2^64 d)`. As long as `(x + 1) d <= 2^64`, this is at most `1 / d`, so the quotient is never too
 /// low. A hardware division would take 20 to 40 cycles, three times per block.
 #[derive(Clone, Copy, Debug)]
 struct Divisor {

@@ -60,7 +60,7 @@ impl Layout {
         }
     }
 
-    /// Returns the first block originally assigned to a unit, even if it was reallocated since.
+    /// Returns the first block originally assigned to a unit, if any, even if it was reallocated.
     pub fn original_block(&self, unit: Unit) -> Option<Lbn> {
         let blocks = self.plan.blocks_of_unit(self.unit_place(unit));
         blocks.map(|(first, ..)| first)

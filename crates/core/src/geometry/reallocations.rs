@@ -88,7 +88,7 @@ struct Ledger<'a> {
     replacements: BTreeMap<ZonePlace, ZonePlace>,
     /// Spares that are in use, or defective themselves.
     used: BTreeSet<ZonePlace>,
-    /// Where the search for the next free spare starts, keyed by the first place of its region.
+    /// Start of the search for the next free spare, keyed by the first place of its region.
     cursors: BTreeMap<ZonePlace, ZonePlace>,
 }
 
