@@ -147,8 +147,9 @@ impl Splice for Greedy {
     }
 }
 
-/// Shortest positioning time (jacobson91's access time, section 4) first until the oldest request
-/// is too old. Then the oldest requests get promises, and `splice` chooses others that keep them.
+/// Serves the shortest positioning time (jacobson91's access time, section 4) first until the
+/// oldest request is too old. Then the oldest requests get promises, and `splice` chooses others
+/// that keep them.
 #[derive(Debug)]
 pub(super) struct Forcing<S> {
     n: usize,

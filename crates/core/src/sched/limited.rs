@@ -13,7 +13,7 @@
 //! reached, and a scan of requests in order of arrival, up to the chosen one.
 //!
 //! # When it is bad
-//! If most waits reach the limit, it becomes FCFS and saturates as early. A request beyond the
+//! If most waits reach the limit, it behaves like FCFS and saturates as early. A request beyond the
 //! limit is never overtaken; before that, any request may overtake it.
 
 use std::collections::VecDeque;

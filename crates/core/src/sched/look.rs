@@ -22,9 +22,9 @@
 //! drive idle is served without a stroke. The SCAN that jacobson91 equates with VSCAN(1) is LOOK.
 //!
 //! # Cost
-//! One binary search per arrival and up to three per decision. Each of them also moves 16 bytes (24
-//! by cylinders) for every request pending at a higher block. With `to=edge` by cylinders, each
-//! request served is also located.
+//! One binary search per arrival and up to three per decision. Each arrival and each decision also
+//! moves 16 bytes (24 by cylinders) for every request pending at a higher block. With `to=edge` by
+//! cylinders, each request served is also located.
 //!
 //! # When it is bad
 //! Requests near the edges wait up to twice as long as under C-LOOK. By block number, it serves

@@ -21,9 +21,8 @@
 //!
 //! # When it is bad
 //! It ignores rotation and jumps back for each expired request. Expiry is checked only between
-//! batches: an expired request that is the oldest of its direction waits for at most batch (starved
-//! + 1) more services, and one with k older requests in its direction waits for k + 1 times that
-//! number.
+//! batches: an expired request that is the oldest of its direction waits for at most `starved` + 1
+//! full batches, and one with k older requests in its direction for at most k + 1 times as many.
 
 use std::collections::VecDeque;
 

@@ -87,7 +87,7 @@ pub trait Rehearse: Estimate + Clone {
     /// returned; returns the instant at which the next request can be chosen.
     fn serve(&mut self, now: Instant, request: &Request) -> Instant;
 
-    /// Returns when the host receives the completion of the last request. Inside a drive the next
+    /// Returns when the host receives the completion of the last request. Inside a drive, the next
     /// request may be chosen earlier.
     fn completed_at(&self) -> Instant;
 }

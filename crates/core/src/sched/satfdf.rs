@@ -2,10 +2,10 @@
 //!
 //! # What it does
 //! Like `satfuf`, but a forced request gets some revolutions of slack, in which as many other
-//! requests as possible are served without delaying it further. With `splice=forward`, this is
-//! always the one with the shortest access time that fits. With `splice=both`, a second greedy
-//! order is built backward from the forced request, by prepending the request from which the next
-//! is reached fastest. The two orders are joined where the time without transfer is shortest.
+//! requests as possible are served without delaying it further. With `splice=forward`, the next one
+//! is always the request with the shortest access time that fits. With `splice=both`, a second
+//! greedy order is built backward from the forced request, by prepending the request from which the
+//! next is reached fastest. The two orders are joined where the time without transfer is shortest.
 //!
 //! # Origin
 //! jacobson91 section 5.1: SATFDF(N), variations 2 (`splice=forward`) and 3 (`splice=both`).

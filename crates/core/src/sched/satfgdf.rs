@@ -81,7 +81,7 @@ impl Splice for Area {
             if gap.keep_promises(&after).is_none() {
                 continue;
             }
-            // The head must reach the forced request when its transfer begins.
+            // The head must be at the forced request when its transfer begins.
             let (_, transfer) = after.positioning_and_transfer(to);
             let left = end.due - after.at - transfer;
             let distance = candidate.location.cylinder.distance(to.location.cylinder);
@@ -101,14 +101,14 @@ const STARTS: u32 = 16;
 /// Maximum number of cylinders on the way that are sampled for a fit.
 const STOPS: u32 = 64;
 
-/// The area of the disk that a head can reach before a deadline at another cylinder, as a function
+/// The area of the disk within reach of a head that must be elsewhere by a deadline, as a function
 /// of remaining time and distance (jacobson91 section 5.1, figures 8 and 9). Once there is time for
 /// two of the longest seeks, each further revolution adds one whole disk, so no fit is needed.
 #[derive(Clone, Debug)]
 struct Area {
     step: Span,
     revolution: Span,
-    /// One for each step of remaining time from 0 up to two of the longest seeks.
+    /// One fit for each step of remaining time from 0 up to two of the longest seeks.
     fits: Vec<Quadratic>,
 }
 

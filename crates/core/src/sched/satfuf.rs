@@ -2,15 +2,15 @@
 //!
 //! # What it does
 //! Serves the shortest access time first until the oldest request has waited for `age`. Then the n
-//! oldest are forced: they are served immediately, in greedy order. Only requests that do not delay
-//! them are served before, by shortest access time. The access time ends where the transfer begins,
-//! as in jacobson91 section 4, so the policy is `sptf` until it forces requests.
+//! oldest are forced: they are served immediately, in greedy order. Before them, only requests that
+//! do not delay them are served, by shortest access time. The access time ends where the transfer
+//! begins, as in jacobson91 section 4, so the policy is `sptf` until it forces requests.
 //!
 //! # Origin
 //! jacobson91 section 5.1, figure 6: SATFUF, and SATFUF(N). Departures: the paper does not define
 //! "too old", so the default is ours; it does not give the order of N forced requests, which is
 //! greedy here, as in its batches (section 5.2); and delays are determined to the nanosecond on a
-//! copy of the drive and its buffer, not by sums of access times.
+//! copy of the drive and its buffer, not from sums of access times.
 //!
 //! # Cost
 //! A scan of all pending requests; while some are forced, one trial on a copy of the drive for each

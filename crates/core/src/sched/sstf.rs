@@ -15,8 +15,8 @@
 //! does not cover.
 //!
 //! # Cost
-//! One binary search per arrival and up to three per decision. Each of them also moves 16 bytes (24
-//! by cylinders) for every request pending at a higher block.
+//! One binary search per arrival and up to three per decision. Each arrival and each decision also
+//! moves 16 bytes (24 by cylinders) for every request pending at a higher block.
 //!
 //! # When it is bad
 //! Requests far from the arm starve as long as others keep arriving near it. By block number, it

@@ -21,7 +21,8 @@
 //!
 //! # Cost
 //! One binary search per arrival; up to three, and the distances of 2 `n` requests, per decision.
-//! Each of them also moves 16 bytes (24 by cylinders) for every request pending at a higher block.
+//! Each arrival and each decision also moves 16 bytes (24 by cylinders) for every request pending
+//! at a higher block.
 //!
 //! # When it is bad
 //! With `r` below 1, a request can starve: others that keep arriving on both sides of the arm,

@@ -17,12 +17,13 @@
 //! the previous one, and sets the direction.
 //!
 //! # Cost
-//! One binary search per arrival and up to three per decision. Each of them also moves 16 bytes (24
-//! by cylinders) for every request pending at a higher block.
+//! One binary search per arrival and up to three per decision. Each arrival and each decision also
+//! moves 16 bytes (24 by cylinders) for every request pending at a higher block.
 //!
 //! # When it is bad
 //! Requests that keep arriving in the window keep the arm there and starve the others. A workload
-//! that is spread over the disk does not, because only a fraction `f` of it is in the window.
+//! that is spread over the disk does not have this effect, because only a fraction `f` of it is in
+//! the window.
 
 use super::line::{Direction, InCylinder, Line, LineQueue, Metric, Origin, Position};
 use super::policy::{Estimate, Knowledge, Pending, Policy, PolicyInfo, Rule};

@@ -17,8 +17,8 @@
 //! Per decision, the access time of every pending request.
 //!
 //! # When it is bad
-//! Once waits reach M, it becomes FCFS and saturates as early. A request that has waited M is never
-//! overtaken; before that, any request may overtake it.
+//! Once waits reach M, it behaves like FCFS and saturates as early. A request that has waited M is
+//! never overtaken; before that, any request may overtake it.
 
 use super::policy::{Estimate, Knowledge, Outlook, Policy, PolicyInfo, Rule};
 use super::waiting::{Select, Selector, Waiting};
