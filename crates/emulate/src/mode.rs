@@ -63,9 +63,9 @@ struct PageEntry {
     code: u8,
     /// The default content; `None` if the unit does not have the page.
     values: fn(&View<'_>) -> Option<Vec<u8>>,
-    /// A one for each bit that may be changed; if `None`, no bit may be.
+    /// A mask of the bits that may be changed; `None` if no bit may be.
     mask: Option<fn(&View<'_>) -> Vec<u8>>,
-    /// Checks content whose other bits are unchanged; returns the offset of an unsupported value.
+    /// Checks content that differs in changeable bits only; returns the offset of an invalid value.
     check: fn(&View<'_>, &[u8]) -> Option<usize>,
 }
 
@@ -453,7 +453,8 @@ fn check_caching(view: &View<'_>, page: &[u8]) -> Option<usize> {
     (page.minimum_prefetch > page.maximum_prefetch.min(page.prefetch_ceiling)).then_some(4)
 }
 
-/// Changes the read-ahead. Unchanged fields keep the current values, which may not fit in them.
+/// Changes the read-ahead. A field that was not changed keeps the current value, which may be too
+/// large for the field.
 fn apply_read_ahead(page: &Caching, rules: &mut Buffer) {
     let max = page.maximum_prefetch.min(page.prefetch_ceiling);
     if max != blocks(rules.read_ahead_max) {
@@ -521,7 +522,8 @@ fn disconnect([buffer_full_ratio, buffer_empty_ratio]: [u8; 2]) -> Disconnect {
     }
 }
 
-/// Changes the watermarks. A ratio equal to the rounded watermark leaves the exact one in place.
+/// Changes the watermarks. A ratio equal to the rounded watermark leaves the exact watermark
+/// unchanged.
 fn apply_ratios(page: &Disconnect, buffer: &mut Buffer) {
     let [full, empty] = buffer_ratios(buffer);
     if page.buffer_full_ratio != full {

@@ -432,7 +432,7 @@ pub(crate) trait Work: Send {
     }
 }
 
-/// Work of one or two device operations: `first`, and then the action that `then` returns.
+/// Work that consists of `first` and then the action that `then` returns.
 pub(crate) struct Steps<F> {
     first: Option<Action>,
     /// See [`Work::data`].

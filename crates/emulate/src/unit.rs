@@ -40,7 +40,7 @@ impl Attribute {
     }
 }
 
-/// A command of an initiator.
+/// A command from an initiator.
 #[derive(Clone, Copy, Debug)]
 pub struct Task<'a> {
     /// Chosen by the initiator; unique among its outstanding tasks.
@@ -106,7 +106,7 @@ pub struct Unit<D> {
     in_device: usize,
     /// True if the store is notified of device events.
     store_wants_events: bool,
-    /// Completions of one instant; kept to reuse its memory.
+    /// Completions of one instant; kept to reuse the memory.
     completed: Vec<Completion>,
     disturbance: Disturbance,
     now: Instant,
@@ -122,9 +122,9 @@ struct Slot {
     command: Command,
     entry: Entry,
     data_out: Vec<u8>,
-    /// The remaining work, once it has started.
+    /// The remaining work, once the task has started.
     work: Option<Box<dyn Work>>,
-    /// True if the response was sent or none will be.
+    /// True if the response was sent, or if there will be none.
     answered: bool,
     /// True if it was aborted but still has an operation in the device.
     aborted: bool,
@@ -183,7 +183,7 @@ impl<D: Backing> Unit<D> {
         self
     }
 
-    /// Sets the number of logical blocks in a physical one, for devices that do not report it.
+    /// Sets the number of logical blocks in a physical block, for devices that do not report it.
     /// Panics if the number is not a power of two.
     pub fn physical_blocks(mut self, blocks: SectorCount) -> Self {
         assert!(

@@ -208,7 +208,7 @@ impl CommandField for Option<u8> {
     }
 }
 
-/// The format of FORMAT UNIT. Without FMTDATA, it and the list bits are reserved (SBC-3).
+/// The address format in FORMAT UNIT, which is reserved without FMTDATA, as are the list bits.
 impl CommandField for Option<AddressFormat> {
     fn read(block: &[u8], positions: Positions) -> Result<Self, Invalid> {
         if block[1] & 0x10 != 0 {
@@ -488,7 +488,7 @@ commands! {
         no_data: bool = flag(1, 0);
     }
 
-    /// Writes blocks if they are as expected (SBC-3).
+    /// Writes blocks if their present data are as expected (SBC-3).
     CompareAndWrite: [0x89] {
         at: u64 = ADDRESS;
         count: u8 = bytes(13, 1);
@@ -502,7 +502,7 @@ commands! {
     }
 
     /// Returns the last block and the block size (SBC-3). With `partial` (PMI, SCSI-2): the last
-    /// block after `at` before a substantial delay, such as another cylinder.
+    /// block after `at` before a substantial delay, such as a move to another cylinder.
     ReadCapacity10: [0x25] {
         at: u32 = ADDRESS;
         partial: bool = flag(8, 0);
@@ -546,7 +546,7 @@ commands! {
         length: u16 = bytes(7, 2);
     }
 
-    /// Registers and reserves (SPC-4).
+    /// Changes registrations and the reservation (SPC-4).
     PersistentReserveOut: [0x5f] {
         action: ReserveOut = bits(1, 4, 0);
         scope: u8 = bits(2, 7, 4);
@@ -573,7 +573,7 @@ commands! {
         interleave: u16 = bytes(3, 2);
     }
 
-    /// Replaces defective blocks by spares (SBC-3).
+    /// Replaces defective blocks with spares (SBC-3).
     ReassignBlocks: [0x07] {
         long_addresses: bool = flag(1, 1);
         long_list: bool = flag(1, 0);

@@ -134,7 +134,7 @@ macro_rules! layout {
         impl $name {
             pub const LENGTH: usize = $length;
 
-            /// A one for each bit that belongs to a field.
+            /// Returns a mask of the bits that belong to fields.
             pub fn mask() -> [u8; $length] {
                 let mut mask = [0; $length];
                 $($position.mark(&mut mask);)+

@@ -203,9 +203,9 @@ impl<D: Backing> Unit<D> {
     }
 }
 
-/// Sets the watermark so that the read at `at` is sent as soon as it can finish without a pause, if
-/// the drive may choose it (adaptive buffer ratios). If the device has several requests, the
-/// watermark applies to those that start next.
+/// If the drive may choose the watermark (adaptive buffer ratios), sets it so that the data of the
+/// read at `at` are sent as soon as the transfer can finish without a pause. If the device has
+/// several requests, the watermark applies to those that start next.
 fn adapt_watermark(state: &State, device: &mut dyn Backing, now: Instant, at: Lbn) {
     let ratios = state.modes.page(Disconnect::CODE, Disconnect::parse);
     if ratios.is_some_and(|page| page.buffer_full_ratio != 0) {
@@ -228,7 +228,7 @@ fn adapt_watermark(state: &State, device: &mut dyn Backing, now: Instant, at: Lb
     device.set_buffer(now, &spec);
 }
 
-/// Returns the fraction of a read to buffer first so that a faster bus finishes with the media.
+/// Returns the fraction of a read to buffer first, so that a faster bus never waits for the media.
 fn watermark(spec: &Spec, track_sectors: u64) -> f64 {
     let media_ns = spec.mechanics.period_ns / track_sectors as f64;
     let bus_ns = spec.bus.read_sector.as_ns() as f64;

@@ -52,7 +52,7 @@ impl<D: Backing> Unit<D> {
             ..
         } = self.slots[slot];
         let admitted = self.state.admits(nexus, entry.access, self.now);
-        // SAM-5: RESERVATION CONFLICT comes before a unit attention, which stays pending.
+        // SAM-5: RESERVATION CONFLICT takes precedence over a unit attention, which stays pending.
         let conflicts = matches!(admitted, Err(CommandFailure::Conflict));
         if !conflicts
             && entry.reports_attention()
@@ -214,7 +214,7 @@ impl<D: Backing> Unit<D> {
     }
 
     /// Resets the unit: aborts all tasks, releases a SCSI-2 reservation, restores the saved mode
-    /// parameters, and notifies all initiators. Persistent reservations stay.
+    /// parameters, and notifies all initiators. Persistent reservations are kept.
     pub fn reset(&mut self, now: Instant) {
         self.catch_up(now);
         self.abort_matching(|_| true);
@@ -225,10 +225,10 @@ impl<D: Backing> Unit<D> {
         }
     }
 
-    /// Switches the unit on after a power failure, with `device` in the state after power-on,
-    /// except for grown defects. All tasks are dropped without responses, and all state of
-    /// initiators is lost: each is notified of the power-on. Saved mode parameters and data stay.
-    /// Interrupted formatting does not continue.
+    /// Switches the unit on after a power failure, with a `device` in the state after power-on, to
+    /// which the grown defects are added. All tasks are dropped without responses, and all state of
+    /// initiators is lost: each is notified of the power-on. Saved mode parameters and data are
+    /// kept. Interrupted formatting does not continue.
     pub fn power_cycle(&mut self, now: Instant, mut device: D) {
         self.now = now;
         if self.store_wants_events {
