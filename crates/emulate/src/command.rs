@@ -107,7 +107,7 @@ impl Entry {
 }
 
 /// Returns the maximum number of bytes that an initiator sends with `command` to a unit with blocks
-/// of `block` bytes: [`usize::MAX`] for lists that only their own header gives a length.
+/// of `block` bytes: [`usize::MAX`] for a list whose length is given only in its own header.
 pub(crate) fn data_out_length(command: &Command, block: usize) -> usize {
     let byte_length = |count: u32| (count as usize).saturating_mul(block);
     match *command {

@@ -143,7 +143,7 @@ impl<D: Backing> Unit<D> {
     pub fn with_store(mut device: D, store: Box<dyn Store>) -> Self {
         let store_wants_events = store.wants_events();
         if store_wants_events {
-            // The first call starts the record.
+            // The first call makes the device record what reaches the media.
             device.persisted(Instant::START);
         }
         Self {
@@ -277,7 +277,7 @@ impl<D: Backing> Unit<D> {
     }
 
     /// Returns the number of bytes that an initiator must send with this command block: 0 if it is
-    /// invalid, [`usize::MAX`] for a list whose length is only in its own header.
+    /// invalid, [`usize::MAX`] for a list whose length is given only in its own header.
     pub fn data_out_length(&self, command: &[u8]) -> usize {
         Command::parse(command).map_or(0, |command| {
             command::data_out_length(&command, self.state.block)

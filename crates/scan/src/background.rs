@@ -1,5 +1,5 @@
 //! The background tasks of a scheduler, the control of conservatism, and the gaps in front of
-//! foreground requests, with rehearsals of the reads in them.
+//! foreground requests, in which reads are planned and rehearsed.
 
 use diskarm_core::device::{Completion, Outcome};
 use diskarm_core::drive::Core;
@@ -15,20 +15,21 @@ use diskarm_core::units::{Instant, Lbn, SectorCount, Span};
 use crate::watch::{Lag, Observations};
 
 /// Pause of an idle device after a failure other than an unreadable block.
-const AFTER_FAILURE: Span = Span::from_ns(1_000_000_000);
+const PAUSE_AFTER_FAILURE: Span = Span::from_ns(1_000_000_000);
 
 /// Maximum number of blocks of a read in idle time: 64 KiB in sectors of 512 bytes.
 const MAX_IDLE_READ: u64 = 128;
 
-/// Numbers of used gaps after which conservatism is adjusted: normally, and while losing too much.
+/// Numbers of used gaps after which conservatism is adjusted: normally, and while they cost too
+/// much.
 const ADJUST_GAPS: u64 = 250;
 const ADJUST_GAPS_SOON: u64 = 50;
 
-/// Number of foreground requests after which it is adjusted even if few gaps were used.
+/// Number of foreground requests after which conservatism is adjusted even if few gaps were used.
 const ADJUST_REQUESTS: u64 = 2_500;
 
-/// Minimum adjustment of conservatism. Larger adjustments are an eighth of it, or half of it when
-/// it grows because more is lost than allowed.
+/// Minimum adjustment of conservatism. Larger adjustments are an eighth of the conservatism, or
+/// half of it when more is lost than allowed.
 const MIN_STEP: Span = Span::from_ns(25_000);
 
 /// Maximum conservatism: a revolution of the slowest drives, with which no read fits into a gap.
@@ -40,9 +41,9 @@ pub struct BackgroundSettings {
     /// Time added to each predicted seek to and from a background read: twice the scatter of the
     /// drive's seeks, or more.
     pub conservatism: Span,
-    /// Reads in one gap are on different tracks, none of them the track where the gap begins; reads
-    /// on the track where it ends are part of the foreground's command. A drive mistakes several
-    /// commands on one track for a sequential stream and reads ahead (lumb01, section 5).
+    /// Reads in one gap are on different tracks, and none is on the track where the gap begins.
+    /// Reads on the track where it ends are part of the foreground's command. A drive mistakes
+    /// several commands on one track for a sequential stream and reads ahead (lumb01, section 5).
     pub one_per_track: bool,
     /// Time after which an idle device is used for background reads.
     pub idle: Option<Span>,
@@ -81,7 +82,8 @@ pub struct Background {
     tasks: Tasks,
     settings: BackgroundSettings,
     sink: Box<dyn FnMut(&Delivery) + Send>,
-    /// Time from the end of the last background read until the arm moved: for a read, for a write.
+    /// Time from the end of the last background read until the arm moves for a read, or for a
+    /// write.
     turnaround: [Span; 2],
     /// The time of a sector on the bus.
     sector: Span,
@@ -108,8 +110,8 @@ pub(crate) struct FreeRead {
 }
 
 impl Background {
-    /// Creates background reads of `tasks` on a drive that `spec` describes. Calls `sink` with
-    /// every delivery, for each wanted block of each task once.
+    /// Creates background reads of `tasks` on a drive that `spec` describes. Delivers each wanted
+    /// block of each task to `sink` exactly once.
     pub fn new(
         tasks: Tasks,
         spec: &Spec,
@@ -229,8 +231,8 @@ impl Background {
         self.tasks.restore(&rest);
     }
 
-    /// Records the delay of a foreground request after background reads. It, or its media transfer,
-    /// ended at `at`. A delay of more than `pause` has another cause.
+    /// Records the delay of a foreground request after background reads. The request, or its media
+    /// transfer, ended at `at`. A delay of more than `pause` has another cause.
     pub(crate) fn record_delay(&mut self, undelayed: &UndelayedService, at: Instant, pause: Span) {
         let late = at.since_or_zero(undelayed.at);
         if late > undelayed.rounding && late <= pause {
@@ -297,7 +299,7 @@ impl Background {
         !self.is_paused && !self.tasks.is_done()
     }
 
-    /// Returns the instant from which a device that has been idle since `now` is used.
+    /// Returns when background reads start on a device that has been idle since `now`.
     pub(crate) fn idle_from(&self, now: Instant) -> Option<Instant> {
         let wait = self.settings.idle.filter(|_| self.wants_any());
         wait.map(|wait| now + wait)
@@ -305,7 +307,7 @@ impl Background {
 
     /// Like [`Self::idle_from`], after a failure at `now`.
     pub(crate) fn idle_after_failure(&self, now: Instant) -> Option<Instant> {
-        self.idle_from(now + AFTER_FAILURE)
+        self.idle_from(now + PAUSE_AFTER_FAILURE)
     }
 
     pub(crate) fn next_in_order(&mut self) -> Option<FreeRead> {
@@ -322,12 +324,12 @@ impl Background {
 }
 
 /// Maximum number of reads in a gap, not counting the foreground's own command.
-const READS: usize = 2;
+const MAX_GAP_READS: usize = 2;
 
 /// The behaviour of a foreground request without background reads in its gap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct UndelayedService {
-    /// When it would complete; with `is_media_time`, when its media transfer would end.
+    /// When the request would complete; with `is_media_time`, when its media transfer would end.
     pub at: Instant,
     /// True for a write that the cache absorbs while other requests wait for the media.
     pub is_media_time: bool,
@@ -398,8 +400,8 @@ impl<'a> ForegroundGap<'a> {
         }
     }
 
-    /// Returns true if the write cache absorbs the request while others wait for the media. Then
-    /// its delay is that of the media access, which the cache needs later, not of the completion.
+    /// Returns true if the write cache absorbs the request while others wait for the media. Its
+    /// delay is then that of the media access, which the cache needs later.
     fn is_absorbed_for_others(&self) -> bool {
         self.alone.outcome == Outcome::Absorbed && self.others_wait
     }
@@ -421,7 +423,7 @@ impl<'a> ForegroundGap<'a> {
             max: SectorCount(limits.max.0 - request.sectors.0),
         });
         let rounding = core.rotation().rounding();
-        planner.plan_commands(READS, target, rounding, |plan| self.rehearse(plan))
+        planner.plan_commands(MAX_GAP_READS, target, rounding, |plan| self.rehearse(plan))
     }
 
     /// Returns the delay of the foreground request if everything happens as predicted. An answer

@@ -26,7 +26,7 @@ use crate::watch::{Model, Observations, OnPrediction};
 pub const PARTS: usize = 10;
 
 /// Depth of the queue of a drive that schedules commands itself.
-const QUEUE: u32 = 256;
+const QUEUE_DEPTH: u32 = 256;
 
 #[derive(Clone, Debug)]
 pub struct Scan<'a> {
@@ -42,8 +42,8 @@ pub struct Scan<'a> {
     /// The number of foreground requests after which even an incomplete scan ends.
     pub max_requests: u64,
     pub on_progress: OnProgress<'a>,
-    /// Called with each command while one drive is scanned from outside, but not by
-    /// [`run_array`](Self::run_array), nor for the foreground without the scan.
+    /// Called with each command while a single drive is scanned from outside, but not while its
+    /// foreground is served without the scan.
     pub on_prediction: OnPrediction,
 }
 
@@ -123,7 +123,7 @@ impl ScanReport {
     }
 
     /// Returns half the width of the 95 % confidence interval of [`slowdown`](Self::slowdown), a
-    /// ratio of means, from batches of equally many completions, which cover nearly the same
+    /// ratio of means, from batches of equal numbers of completions, which cover nearly the same
     /// requests (the ratio estimator of Cochran, "Sampling Techniques", 1977, chapter 6). `None`
     /// for fewer than 512 requests, or if their number differs from that without the scan.
     pub fn slowdown_half_width(&self) -> Option<f64> {
@@ -171,9 +171,9 @@ impl Scan<'_> {
         self.run_for(BlockSet::all(sectors), |_| {})
     }
 
-    /// Like [`Self::run`], but only scans the `wanted` blocks. Calls `sink` with every
-    /// delivery, for each wanted block once. Fails if the drive's geometry is inconsistent. Panics
-    /// if the requests are not for the drive, or the blocks are those of another drive.
+    /// Like [`Self::run`], but only scans the `wanted` blocks, and delivers each of them to `sink`
+    /// exactly once. Fails if the drive's geometry is inconsistent. Panics if the requests are not
+    /// for the drive, or the blocks are those of another drive.
     pub fn run_for(
         &self,
         wanted: BlockSet,
@@ -192,9 +192,9 @@ impl Scan<'_> {
     }
 
     /// Like [`Self::run_for`], but in front of a device other than the plain drive, such as one
-    /// with faults. `device` is called for the scan, and for the foreground without it. Fails if
-    /// the model's geometry is inconsistent, or `device` fails. Panics if the requests are not for
-    /// the device, the blocks are those of another, or the scheduler is in the firmware.
+    /// with faults. `device` creates it, once for the scan and once for the foreground without it.
+    /// Fails if the model's geometry is inconsistent, or `device` fails. Panics if the requests are
+    /// not for the device, the blocks are those of another, or the scheduler is in the firmware.
     pub fn run_in_front_of<D: Device, E: From<InputError>>(
         &self,
         device: impl Fn() -> Result<D, E>,
@@ -250,11 +250,11 @@ impl Scan<'_> {
         Drive::with_mechanism(spec, mechanism).with_seed(self.seed)
     }
 
-    /// Returns the specification of a drive that itself orders commands by the policy.
+    /// Returns the specification of a drive whose firmware orders commands by the policy.
     pub(crate) fn spec_with_policy(&self) -> Spec {
         let mut spec = self.spec.clone();
         spec.queue.policy = self.policy.clone();
-        spec.queue.depth = QUEUE;
+        spec.queue.depth = QUEUE_DEPTH;
         spec
     }
 

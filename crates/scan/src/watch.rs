@@ -27,7 +27,7 @@ const ANGLE_WEIGHT: f64 = 1.0 / 32.0;
 
 /// The fraction of expected angles below which predictions are considered unreliable. If a model is
 /// wrong, all angles are equally likely, and one in twelve passes for the expected one. With seeks
-/// that scatter by 0.15 ms, nine in ten remain on a Quantum Atlas 10K.
+/// that scatter by 0.15 ms, nine in ten angles are as expected on a Quantum Atlas 10K.
 const MIN_EXPECTED_ANGLES: f64 = 0.25;
 
 /// A model of the drive for a scheduler outside it.
@@ -56,7 +56,7 @@ impl Model {
 pub struct Observations {
     /// Requests whose predictions were considered reliable.
     pub predicted: u64,
-    /// Those of them that completed within 50 us of the prediction.
+    /// Of these, the number that completed within 50 us of the prediction.
     pub right: u64,
     pub surprises: Surprises,
     /// Foreground requests that were chosen by block number although the policy needs positions,
@@ -102,7 +102,7 @@ impl AddAssign for Surprises {
 pub(crate) struct Watch {
     pub predictor: Predictor,
     /// The ids of the outstanding requests that the model knows, each with the instant of the
-    /// decision, in that order.
+    /// decision, in the order of these instants.
     outstanding: VecDeque<(u64, Instant)>,
     /// The fraction of completions with the platter at the expected angle, as a moving mean.
     expected_angles: f64,
@@ -224,7 +224,8 @@ pub struct Prediction {
     pub is_foreground: bool,
     pub sent: Instant,
     pub ended: Instant,
-    /// Its end, as predicted when the previous command had ended; `None` after losing track.
+    /// The end, as predicted when the previous command had ended; `None` if the model had lost
+    /// track.
     pub expected: Option<Instant>,
     /// True if it succeeded and predictions were reliable: [`Observations::predicted`] counts it.
     pub is_confident: bool,
@@ -261,7 +262,7 @@ impl fmt::Debug for OnPrediction {
     }
 }
 
-/// A mean is adjusted by a deviation divided by this.
+/// A moving mean is adjusted by the deviation from it, divided by this.
 const MEAN_PARTS: i64 = 16;
 
 /// Maximum deviation that counts, in nanoseconds: longer ones are due to other programs.
@@ -371,10 +372,8 @@ impl Lag {
             .record(off.clamp(-MAX_DEVIATION_NS, MAX_DEVIATION_NS));
     }
 
-    /// Learns from a command that was answered later than predicted by `error`, with
-    ///
-    /// [`Self::of_data`] included in the prediction. With `is_hit` the buffer answered, so the
-    /// error includes no mechanical error.
+    /// Learns from a command that was answered later than predicted by `error`. The prediction
+    /// includes [`Self::of_data`]. With `is_hit` the buffer answered, so no error is mechanical.
     pub fn record_answer(&mut self, request: &Request, error: Span, is_hit: bool) {
         let of_data = self.of_data(request);
         let Some(round_trip) = &mut self.round_trip else {

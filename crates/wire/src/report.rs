@@ -331,7 +331,7 @@ impl<'a> VitalPage<'a> {
         })
     }
 
-    /// Encodes it; panics if a number does not fit its field.
+    /// Encodes the page; panics if a number does not fit its field.
     pub fn emit(&self) -> Vec<u8> {
         assert!(self.qualifier < 8 && self.device_type < 32);
         let length = u16::try_from(self.content.len()).expect("a page has at most 65,535 bytes");
@@ -369,7 +369,7 @@ pub fn designators(mut content: &[u8]) -> impl Iterator<Item = Designator<'_>> {
 }
 
 impl Designator<'_> {
-    /// Encodes it; panics if a number does not fit its field.
+    /// Encodes the designator; panics if a number does not fit its field.
     pub fn emit(&self) -> Vec<u8> {
         assert!(self.code_set < 16 && self.association < 4 && self.kind < 16);
         let length = u8::try_from(self.name.len()).expect("a name has at most 255 bytes");

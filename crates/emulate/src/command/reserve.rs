@@ -24,7 +24,7 @@ pub(super) fn reserve(_: &Command, context: &mut Context<'_>) -> Result<Start, S
     Ok(Start::Done(Vec::new()))
 }
 
-/// Releases a reservation that the initiator itself holds; does nothing to another's.
+/// Releases the initiator's own reservation, but never another initiator's.
 pub(super) fn release(_: &Command, context: &mut Context<'_>) -> Result<Start, Sense> {
     let reservations = &mut context.state.reservations;
     if !reservations.registered.is_empty() {

@@ -188,7 +188,7 @@ impl Request {
         })
     }
 
-    /// Writes it to the beginning of `data`; returns its length.
+    /// Writes the header to the beginning of `data`; returns its length.
     /// Panics if the length has more than 32 bits without extended headers.
     pub fn emit(&self, headers: Headers, data: &mut [u8]) -> usize {
         let end = Self::header_length(headers);
@@ -333,7 +333,7 @@ impl Chunk {
         })
     }
 
-    /// Writes it to the beginning of `data`; returns its length.
+    /// Writes the header to the beginning of `data`; returns its length.
     /// Panics if the length has more than 32 bits without extended headers.
     pub fn emit(&self, headers: Headers, data: &mut [u8]) -> usize {
         let end = Self::header_length(headers);
