@@ -140,11 +140,14 @@ impl<D: Device> Rebuild<D> {
         let before = self.waiting.runs_in(Lbn(0), self.next);
         let drive = self.members[1].predictor();
         let outlook = drive.outlook(now);
-        let runs = after.chain(before).take(MAX_CANDIDATES).map(|(first, sectors)| {
-            let write = Request::new(0, Op::Write, first, sectors.min(MAX_WRITE));
-            let positioning = outlook.positioning(&write, &drive.locate(&write));
-            (positioning, first, write.sectors)
-        });
+        let runs = after
+            .chain(before)
+            .take(MAX_CANDIDATES)
+            .map(|(first, sectors)| {
+                let write = Request::new(0, Op::Write, first, sectors.min(MAX_WRITE));
+                let positioning = outlook.positioning(&write, &drive.locate(&write));
+                (positioning, first, write.sectors)
+            });
         runs.min().map(|(_, first, sectors)| (first, sectors))
     }
 

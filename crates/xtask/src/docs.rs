@@ -10,7 +10,7 @@ use std::path::Path;
 
 use serde::de::DeserializeOwned;
 
-use crate::{Error, at, program};
+use crate::{Error, file_error, program};
 pub use validation::DRIVES;
 
 pub const PAGES: &str = "\
@@ -61,9 +61,9 @@ pub fn table(texts: usize, head: &str, rows: &[Vec<String>]) -> String {
 /// Reads the tables `[[key]]` of a data file, which must have no others.
 fn entries<T: DeserializeOwned>(name: &str, key: &str, text: &str) -> Result<Vec<T>, String> {
     let parsed = toml::from_str::<BTreeMap<String, Vec<T>>>(text);
-    let mut tables = parsed.map_err(|error| at(name, error))?;
+    let mut tables = parsed.map_err(|error| file_error(name, error))?;
     let found = tables.remove(key).filter(|_| tables.is_empty());
-    found.ok_or_else(|| at(name, format!("expected tables [[{key}]] and no others")))
+    found.ok_or_else(|| file_error(name, format!("expected tables [[{key}]] and no others")))
 }
 
 pub const MAX_COLUMNS: usize = 100;

@@ -1,4 +1,4 @@
-//! Checks and generated documents of the workspace, run as `cargo xtask <command>`.
+//! Checks the workspace and generates its documents; run as `cargo xtask <command>`.
 
 mod calibrate;
 mod digests;
@@ -76,8 +76,8 @@ fn root() -> PathBuf {
     PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
 }
 
-/// Formats the error of a file for a message.
-fn at(path: impl AsRef<std::path::Path>, error: impl std::fmt::Display) -> String {
+/// Formats an error with the path of its file.
+fn file_error(path: impl AsRef<std::path::Path>, error: impl std::fmt::Display) -> String {
     format!("{}: {error}", path.as_ref().display())
 }
 

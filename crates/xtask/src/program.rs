@@ -44,8 +44,8 @@ pub fn build_package(package: &[&str]) -> Result<PathBuf, String> {
     Ok(target_folder(&root).join(PROFILE))
 }
 
-/// Runs `diskarm` with `arguments` in `root` and returns its standard output. Failing claims and
-/// checks, exit code 1, are not an error here: the pages show them.
+/// Runs `diskarm` with `arguments` in `root` and returns its standard output. Exit code 1 is not an
+/// error here: it means failing claims or checks, which the pages show.
 pub fn output(root: &Path, arguments: &[&str]) -> Result<Vec<u8>, String> {
     let shown = arguments.join(" ");
     let output = Command::new(build()?)

@@ -1,7 +1,7 @@
 //! The style checks that rustfmt, clippy and cargo do not have.
 //!
-//! A check is an entry of [`CHECKS`]. It takes the tracked files and returns findings; it reads and
-//! changes nothing itself, so its tests need no disk.
+//! A check is an entry of [`CHECKS`]. It takes the tracked files and returns findings. It does not
+//! read or change files itself, so its tests need no disk.
 
 mod bare_quantities;
 mod files;

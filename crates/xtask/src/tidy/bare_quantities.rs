@@ -17,7 +17,7 @@ pub const CHECK: Check = Check {
 };
 
 /// Last words of a name that are a unit of time, rate, address or size, or a count or a
-/// dimensionless number. A `2` after one means its square.
+/// dimensionless number. A `2` after a unit means its square.
 const UNITS: &str = "ns us ms s hz rpm \
     sectors tracks cylinders revolutions bytes kib mib \
     number numbers count requests percent fraction ratio share probability confidence quantile \
@@ -86,7 +86,7 @@ fn snake(name: &Ident) -> String {
     snake
 }
 
-/// The number types within a type, `Option<f64>` and `&[f64]` included.
+/// The number types within a type, such as `Option<f64>` or `&[f64]`.
 #[derive(Default)]
 struct Numbers {
     has_float: bool,
@@ -141,8 +141,8 @@ impl Api<'_> {
         }
     }
 
-    /// Checks the fields of a struct or of a variant. A variant's are as public as its enum, and
-    /// get its name if they have none.
+    /// Checks the fields of a struct or of a variant. Fields of a variant are as public as its
+    /// enum. Unnamed ones have the name of the variant.
     fn fields(&mut self, fields: &Fields, variant: Option<&Ident>) {
         for field in fields {
             if variant.is_none() && !is_public(&field.vis) {

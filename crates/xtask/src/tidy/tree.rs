@@ -21,7 +21,7 @@ pub struct File {
 
 /// A parsed Rust file.
 pub struct Rust {
-    /// Its tokens, macro bodies included.
+    /// The tokens, including those of macro bodies.
     pub tokens: TokenStream,
     pub items: syn::File,
 }

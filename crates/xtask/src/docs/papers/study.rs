@@ -104,7 +104,7 @@ impl KnownReason {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Paper {
-    /// As in the sources of studies.
+    /// The name by which the sources of studies begin.
     pub name: String,
     /// Authors, title and year.
     pub title: String,
@@ -114,7 +114,7 @@ pub struct Paper {
 }
 
 impl Paper {
-    /// Returns the path of its page, from `docs`, without the ending.
+    /// Returns the path of its page, from `docs`, without the extension.
     pub fn page(&self) -> String {
         let papers = || format!("papers/{}", self.name);
         self.illustrated.clone().unwrap_or_else(papers)
@@ -129,11 +129,11 @@ pub struct Conclusion {
     pub says: String,
     /// The section in which the paper draws it.
     pub place: String,
-    /// Studies, each with words that are in the claims; all claims of the study if empty.
+    /// Names of studies, each with words from the claims; empty words select all claims.
     pub claims: Vec<(String, String)>,
 }
 
 /// All papers, in the order of the index.
 pub static PAPERS: LazyLock<Vec<Paper>> = LazyLock::new(|| {
-    entries("papers.toml", "paper", include_str!("papers.toml")).expect("a valid file")
+    entries("papers.toml", "paper", include_str!("papers.toml")).expect("papers.toml is valid")
 });

@@ -14,7 +14,7 @@ const DRIVE: &str = "hp-c2247";
 const REQUESTS: &str = "250000";
 const SEEDS: [&str; 5] = ["1", "2", "3", "4", "5"];
 
-/// Policies by their names in the reference data, and here.
+/// The names of policies in the reference data and in Diskarm.
 const POLICIES: [(&str, &str); 7] = [
     ("FCFS", "fcfs"),
     ("SSTF by LBN", "sstf"),
@@ -56,7 +56,7 @@ struct Cell {
     ours: [Estimate; QUANTITIES.len()],
 }
 
-/// Compares all runs of the reference data with one of our policies.
+/// Compares all runs of the reference data with simulations.
 pub fn section(root: &Path) -> Result<String, String> {
     let mut cells = Vec::new();
     let mut runs = DISKSIM.random.clone();
@@ -102,9 +102,9 @@ fn heading() -> String {
 
 {DRIVE}, {REQUESTS} requests of 16 sectors, aligned to 16, uniform over the disk, two thirds of
 them reads, compared with DiskSim 4.0 on the same workload, in its 64-bit port with fixed
-positioning estimates. Ours are means over independent runs with seeds {}, ± half the
-width of the 95 % confidence interval over these (Student's t); DiskSim's intervals are of the same
-kind where available. Each run is
+positioning estimates. Diskarm's values are means over independent runs with seeds {},
+± half the width of the 95 % confidence interval over these (Student's t); DiskSim's intervals are
+of the same kind where available. Each run is
 
     diskarm simulate --drive {DRIVE} --random --requests {REQUESTS} --policy POLICY \\
         --interarrival \"31.2 ms\" (or: --outstanding 64) --seed SEED

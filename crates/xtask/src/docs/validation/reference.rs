@@ -29,7 +29,7 @@ struct Cause {
 #[derive(Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Run {
-    /// Poisson arrivals or a fixed number outstanding, in words.
+    /// Poisson arrivals or a fixed number of outstanding requests, in words.
     pub load: String,
     /// As DiskSim names it.
     pub policy: String,
@@ -40,7 +40,7 @@ pub struct Run {
 }
 
 impl Run {
-    /// Returns the option that sets its load, and the value of the option.
+    /// Returns the option that sets the load, and the value of the option.
     pub fn load(&self) -> Result<(&'static str, &str), String> {
         let words = &self.load;
         if let Some(interarrival) = words.strip_prefix("exponential, mean ") {
@@ -63,7 +63,7 @@ impl Disksim {
 }
 
 pub static DISKSIM: LazyLock<Disksim> =
-    LazyLock::new(|| toml::from_str(include_str!("disksim.toml")).expect("disksim.toml"));
+    LazyLock::new(|| toml::from_str(include_str!("disksim.toml")).expect("disksim.toml is valid"));
 
 /// A drive whose measurements are in `data/validation`.
 #[derive(Deserialize)]
@@ -105,9 +105,9 @@ impl std::fmt::Display for Bound {
     }
 }
 
-/// In the order of the document.
+/// The drives, in the order of the document.
 pub static DRIVES: LazyLock<Vec<Drive>> = LazyLock::new(|| {
-    entries("drives.toml", "drive", include_str!("drives.toml")).expect("a valid file")
+    entries("drives.toml", "drive", include_str!("drives.toml")).expect("drives.toml is valid")
 });
 
 #[cfg(test)]
