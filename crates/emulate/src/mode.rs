@@ -248,7 +248,6 @@ pub(crate) fn change(context: &mut Context<'_>, changes: Vec<(u8, Vec<u8>)>, sav
     differs
 }
 
-/// Applies the current pages to the device.
 pub(crate) fn apply(context: &mut Context<'_>) {
     let Some(original_spec) = context.state.original_spec.as_ref() else {
         return;
@@ -397,7 +396,6 @@ fn blocks(sectors: SectorCount) -> u16 {
     sectors.0.min(u16::MAX.into()) as u16
 }
 
-/// Describes the buffer, its read-ahead, and the write cache.
 fn caching(view: &View<'_>) -> Caching {
     let Some((spec, _)) = view.drive else {
         return Caching::default();

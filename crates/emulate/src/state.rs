@@ -296,7 +296,6 @@ pub(crate) struct Context<'a> {
     /// Index of the nexus that sent the command.
     pub nexus: usize,
     pub now: Instant,
-    /// The data from the initiator.
     pub data_out: Vec<u8>,
 }
 
@@ -307,7 +306,6 @@ impl Context<'_> {
         both.ok_or(Sense::new(Key::IllegalRequest, Code::INVALID_OPERATION))
     }
 
-    /// Checks that the initiator may write.
     pub fn check_writable(&self) -> Result<(), Sense> {
         if self.state.is_write_protected() {
             return Err(Sense::new(Key::DataProtect, Code::WRITE_PROTECTED));
@@ -392,7 +390,6 @@ pub(crate) enum Action {
     Until(Instant),
 }
 
-/// A device operation of a command.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Operation {
     Transfer(Transfer),
@@ -410,7 +407,6 @@ pub(crate) struct Transfer {
 }
 
 impl Action {
-    /// Waits for the device to serve a request.
     pub fn request(op: Op, at: Lbn, sectors: u64, force_unit_access: bool) -> Self {
         Self::Wait(Operation::Transfer(Transfer {
             op,
@@ -466,7 +462,6 @@ impl<F: FnOnce(&mut Context<'_>, &[u8]) -> Result<Action, Sense> + Send> Work fo
     }
 }
 
-/// The result of starting a command.
 pub(crate) enum Start {
     /// The command has completed with these data.
     Done(Vec<u8>),

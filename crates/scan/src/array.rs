@@ -29,7 +29,6 @@ enum MemberDisk {
 /// A device in an array, shared so that its statistics can be read from outside.
 struct Shared<D>(Arc<Mutex<D>>);
 
-/// Creates the disks of an array for [`Scan::run_array`].
 struct DiskBuilder<'a> {
     scan: &'a Scan<'a>,
     model: Model,

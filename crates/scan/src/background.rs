@@ -102,7 +102,6 @@ pub struct Background {
     is_paused: bool,
 }
 
-/// A background read that is a command of its own.
 pub(crate) struct FreeRead {
     pub first: Lbn,
     pub sectors: SectorCount,

@@ -302,7 +302,6 @@ mod tests {
     use crate::background::BackgroundSettings;
     use crate::run::Progress;
 
-    /// A drive that logs writes when they are submitted.
     struct LoggingDrive {
         drive: Drive,
         writes: Log,

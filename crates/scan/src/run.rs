@@ -347,7 +347,6 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    /// Creates the progress of a scan of these blocks.
     pub fn shared(wanted: &BlockSet) -> SharedProgress {
         let (sectors, left) = (wanted.sectors().0, wanted.count().0);
         let is_complete_scan = left == sectors;
@@ -465,7 +464,6 @@ impl ScanObserver<'_> {
         foreground
     }
 
-    /// Returns the progress of the run, from 0 to 1.
     fn done(&self) -> f64 {
         let served = self.foreground.requests as f64 / self.max as f64;
         match &self.progress {

@@ -68,7 +68,6 @@ fn entries<T: DeserializeOwned>(name: &str, key: &str, text: &str) -> Result<Vec
 
 pub const MAX_COLUMNS: usize = 100;
 
-/// Wraps `text` into lines of at most `columns`.
 pub fn fill(text: &str, columns: usize) -> String {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split_whitespace() {

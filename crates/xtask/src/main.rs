@@ -10,7 +10,6 @@ mod tidy;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// A subcommand of `cargo xtask`.
 struct Command {
     name: &'static str,
     /// Its arguments, for the message on an invalid command line.
@@ -76,7 +75,6 @@ fn root() -> PathBuf {
     PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
 }
 
-/// Formats an error with the path of its file.
 fn file_error(path: impl AsRef<std::path::Path>, error: impl std::fmt::Display) -> String {
     format!("{}: {error}", path.as_ref().display())
 }

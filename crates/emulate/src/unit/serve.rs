@@ -114,7 +114,6 @@ impl<D: Backing> Unit<D> {
         }
     }
 
-    /// Continues or fails the task of a completed request.
     fn handle_completion(&mut self, completion: &Completion) {
         let slot = completion.request.id as usize;
         self.state.counts.record(completion);

@@ -286,7 +286,6 @@ impl Worker {
         Instant::from_ns(self.answered.load(Ordering::Acquire))
     }
 
-    /// Starts a read. Its result goes to the inbox.
     fn send(&self, job: Job) {
         // The thread only ends when the sender is dropped.
         let _ = self.jobs.send(job);

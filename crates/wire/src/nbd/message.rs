@@ -87,7 +87,6 @@ layout! {
     }
 }
 
-/// Declares the commands by their numbers.
 macro_rules! commands {
     ($($(#[$about:meta])* $name:ident = $number:literal,)+) => {
         /// The type of a request.

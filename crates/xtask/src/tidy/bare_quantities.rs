@@ -32,7 +32,6 @@ const TYPED: &str = "time delay wait latency duration deadline instant now lbn";
 const FLOATS: &str = "f32 f64";
 const INTEGERS: &str = "u8 u16 u32 u64 u128 usize i8 i16 i32 i64 i128 isize";
 
-/// Returns true if `word` is one of the words of `list`.
 fn is_listed(list: &str, word: &str) -> bool {
     list.split_whitespace().any(|listed| listed == word)
 }

@@ -5,7 +5,7 @@ use super::{Check, Finding};
 
 pub const CHECK: Check = Check {
     name: "lines",
-    summary: "lines have at most 100 columns, no note of open work and no path of one machine",
+    summary: "no line is over 100 columns wide, or has a note of open work or a local path",
     run,
 };
 

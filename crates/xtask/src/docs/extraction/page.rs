@@ -28,7 +28,7 @@ pub fn drives_section(runs: &[Run]) -> Result<String, String> {
     let head = format!("way | drives | meet all | {MISSES}");
     let _ = write!(
         page,
-        "\n## Summary\n\nDrives that meet all bounds, and that miss each bound.\n\n{}",
+        "\n## Summary\n\nNumbers of drives: those that meet all bounds, and those that miss each bound.\n\n{}",
         table(1, &head, &summary)
     );
     for way in &ways {

@@ -20,7 +20,6 @@ pub struct StudyFigure {
     pub path: String,
 }
 
-/// A study and its claims.
 pub type Section<'a> = (&'a StudyEntry, &'a Study);
 
 /// Returns the index: the number of claims of each paper by verdict.
@@ -277,7 +276,6 @@ fn section(listed: &StudyEntry, study: &Study) -> String {
     text
 }
 
-/// Joins the cells of a row.
 fn join_cells(cells: &[&String]) -> String {
     let cells: Vec<String> = cells.iter().map(|cell| cell.replace('|', "\\|")).collect();
     cells.join(" | ")

@@ -56,7 +56,6 @@ struct Cell {
     ours: [Estimate; QUANTITIES.len()],
 }
 
-/// Compares all runs of the reference data with simulations.
 pub fn section(root: &Path) -> Result<String, String> {
     let mut cells = Vec::new();
     let mut runs = DISKSIM.random.clone();
@@ -176,7 +175,6 @@ fn causes(cells: &[Cell]) -> String {
                 .cause(policy, quantity)
                 .unwrap_or("not explained yet.");
             let loads = loads.join(",\n  ");
-            // Writing to a string cannot fail.
             let _ = writeln!(
                 text,
                 "* {policy}, mean {quantity}:\n  {loads}.\n  Cause: {cause}"
