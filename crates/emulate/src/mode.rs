@@ -69,7 +69,7 @@ struct PageEntry {
     check: fn(&View<'_>, &[u8]) -> Option<usize>,
 }
 
-const fn fixed(code: u8, values: fn(&View<'_>) -> Option<Vec<u8>>) -> PageEntry {
+const fn fixed_page(code: u8, values: fn(&View<'_>) -> Option<Vec<u8>>) -> PageEntry {
     PageEntry {
         code,
         values,
@@ -81,7 +81,7 @@ const fn fixed(code: u8, values: fn(&View<'_>) -> Option<Vec<u8>>) -> PageEntry 
 /// All pages, in the order of their codes.
 static PAGES: &[PageEntry] = &[
     // Retries are up to the device.
-    fixed(ErrorRecovery::CODE, |_| {
+    fixed_page(ErrorRecovery::CODE, |_| {
         Some(vec![0; ErrorRecovery::LENGTH])
     }),
     // Buffer ratios, in units of 1/256.
@@ -90,22 +90,22 @@ static PAGES: &[PageEntry] = &[
             let mask = view.drive.map_or([0; 2], |_| [u8::MAX; 2]);
             disconnect(mask).emit().to_vec()
         }),
-        ..fixed(Disconnect::CODE, |view| {
+        ..fixed_page(Disconnect::CODE, |view| {
             Some(disconnect(ratios(view)).emit().to_vec())
         })
     },
-    fixed(FormatDevice::CODE, |view| {
+    fixed_page(FormatDevice::CODE, |view| {
         Some(format_device(view)?.emit().to_vec())
     }),
-    fixed(Geometry::CODE, |view| Some(geometry(view)?.emit().to_vec())),
+    fixed_page(Geometry::CODE, |view| Some(geometry(view)?.emit().to_vec())),
     // Some programs request this page from fixed disks, too.
-    fixed(FlexibleDisk::CODE, |view| {
+    fixed_page(FlexibleDisk::CODE, |view| {
         Some(flexible_disk(view)?.emit().to_vec())
     }),
     PageEntry {
         mask: Some(|view| caching_mask(view).emit().to_vec()),
         check: check_caching,
-        ..fixed(Caching::CODE, |view| Some(caching(view).emit().to_vec()))
+        ..fixed_page(Caching::CODE, |view| Some(caching(view).emit().to_vec()))
     },
     // The format of sense data, and write protection.
     PageEntry {
@@ -117,7 +117,7 @@ static PAGES: &[PageEntry] = &[
             };
             mask.emit().to_vec()
         }),
-        ..fixed(Control::CODE, |_| {
+        ..fixed_page(Control::CODE, |_| {
             let control = Control {
                 queue_algorithm: 1,
                 ..Control::default()
@@ -139,10 +139,10 @@ static PAGES: &[PageEntry] = &[
             // Byte 6 of the page, counting the two bytes of its header.
             (usize::from(notch.active) > view.notches().len()).then_some(4)
         },
-        ..fixed(Notch::CODE, |view| Some(notch(view)?.emit().to_vec()))
+        ..fixed_page(Notch::CODE, |view| Some(notch(view)?.emit().to_vec()))
     },
     // The model predicts no faults.
-    fixed(Exceptions::CODE, |_| {
+    fixed_page(Exceptions::CODE, |_| {
         let exceptions = Exceptions {
             disabled: true,
             ..Exceptions::default()
@@ -473,8 +473,8 @@ fn apply_read_ahead(page: &Caching, rules: &mut Buffer) {
     }
 }
 
-/// Switches the write cache on or off. A drive with room for dirty data defers destaging. If it was
-/// measured without a write cache, absorbed writes have the overheads of media writes.
+/// Switches the write cache on or off. A drive with room for dirty data defers destaging. If the
+/// drive was measured without a write cache, absorbed writes have the overheads of media writes.
 fn apply_write_cache(on: bool, spec: &mut Spec) {
     let (rules, overheads) = (&mut spec.buffer, &mut spec.overheads);
     if !on {

@@ -53,7 +53,6 @@ impl Identity {
     }
 }
 
-/// The reason for a failed command.
 pub(crate) enum CommandFailure {
     Sense(Sense),
     Conflict,
@@ -379,7 +378,6 @@ pub(crate) fn too_few_data() -> Sense {
     Sense::new(Key::AbortedCommand, Code::DATA_PHASE)
 }
 
-/// The next action of a command.
 pub(crate) enum Action {
     /// Complete the command with these data for the initiator.
     Done(Vec<u8>),

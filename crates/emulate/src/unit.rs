@@ -80,7 +80,7 @@ pub struct Response {
     pub data_in: Vec<u8>,
 }
 
-/// A logical unit: tasks in, responses out.
+/// A logical unit, which answers tasks with responses.
 ///
 /// Instants never decrease from one call to the next. Every task gets one response unless it is
 /// aborted.
@@ -125,9 +125,9 @@ struct Slot {
     /// The remaining work, once the task has started.
     work: Option<Box<dyn Work>>,
     /// True if the response was sent, or if there will be none.
-    answered: bool,
-    /// True if it was aborted but still has an operation in the device.
-    aborted: bool,
+    is_answered: bool,
+    /// True if the task was aborted but still has an operation in the device.
+    is_aborted: bool,
 }
 
 impl<D: Backing> Unit<D> {
@@ -231,8 +231,8 @@ impl<D: Backing> Unit<D> {
             entry: Entry::find(&command),
             data_out: data_out.to_vec(),
             work: None,
-            answered: false,
-            aborted: false,
+            is_answered: false,
+            is_aborted: false,
         });
         if task.attribute == Attribute::HeadOfQueue {
             self.waiting.push_front(slot);
@@ -248,8 +248,8 @@ impl<D: Backing> Unit<D> {
         ready.into_iter().chain(self.next_internal_event()).min()
     }
 
-    /// Advances to `now`, or only to the next response if it is due by then, and returns that
-    /// response. Call it until it returns `None`. Responses are returned in order of time.
+    /// Advances to the next response that is due by `now` and returns it, or else advances to
+    /// `now`. Call it until it returns `None`. Responses are returned in order of time.
     pub fn advance(&mut self, now: Instant) -> Option<Response> {
         while self.ready.front().is_none_or(|(at, _)| *at > now) {
             let next = self.next_internal_event().filter(|next| *next <= now)?;
@@ -291,7 +291,7 @@ impl<D: Backing> Unit<D> {
     /// Returns true if a task has no response yet and was not aborted.
     pub fn is_outstanding(&self, initiator: u64, id: u64) -> bool {
         let mut slots = self.slots.iter();
-        slots.any(|(_, slot)| slot.id == id && slot.initiator == initiator && !slot.answered)
+        slots.any(|(_, slot)| slot.id == id && slot.initiator == initiator && !slot.is_answered)
     }
 
     fn context(&mut self, nexus: usize, data_out: Vec<u8>) -> Context<'_> {

@@ -20,9 +20,9 @@ const PAUSE_AFTER_FAILURE: Span = Span::from_ns(1_000_000_000);
 /// Maximum number of blocks of a read in idle time: 64 KiB in sectors of 512 bytes.
 const MAX_IDLE_READ: u64 = 128;
 
-/// Numbers of used gaps after which conservatism is adjusted: normally, and while they cost too
-/// much.
+/// Number of used gaps after which conservatism is adjusted.
 const ADJUST_GAPS: u64 = 250;
+/// The same while reads in gaps cost more than is allowed.
 const ADJUST_GAPS_SOON: u64 = 50;
 
 /// Number of foreground requests after which conservatism is adjusted even if few gaps were used.
@@ -49,13 +49,13 @@ pub struct BackgroundSettings {
     pub idle: Option<Span>,
     /// Maximum slowdown of the foreground, relative to the time in which it is served. Conservatism
     /// is adjusted so that, according to the model, background reads cause a quarter to a half of
-    /// that, and it is also added to head switches. It grows while most predictions are wrong,
-    /// since the slowdown is then unknown: eventually nothing is read.
+    /// this slowdown. It is then also added to head switches. While most predictions are wrong, the
+    /// slowdown is unknown, and conservatism grows until nothing is read.
     pub max_slowdown: Option<f64>,
 }
 
 impl Default for BackgroundSettings {
-    /// 0.3 ms of conservatism, one command per track, not in idle time.
+    /// 0.3 ms of conservatism, one command per track, and no reads in idle time.
     fn default() -> Self {
         Self {
             conservatism: Span::from_ns(300_000),
@@ -82,8 +82,7 @@ pub struct Background {
     tasks: Tasks,
     settings: BackgroundSettings,
     sink: Box<dyn FnMut(&Delivery) + Send>,
-    /// Time from the end of the last background read until the arm moves for a read, or for a
-    /// write.
+    /// Time from the last background read to the next seek, for foreground reads and for writes.
     turnaround: [Span; 2],
     /// The time of a sector on the bus.
     sector: Span,
@@ -281,7 +280,7 @@ impl Background {
         let is_mostly_wrong = 2 * right < counts.predicted - before.predicted;
         let old = self.settings.conservatism;
         let step = |part| MIN_STEP.max(Span::from_ns(old.as_ns() / part));
-        // Delays are estimates of an inexact model: aim at half of the allowed loss.
+        // Delays are estimates of an inexact model: aim for half of the allowed loss.
         self.settings.conservatism = if is_too_much {
             (old + step(2)).min(MAX_CONSERVATISM)
         } else if is_mostly_wrong || lost > max / 2.0 {
@@ -431,7 +430,7 @@ impl<'a> ForegroundGap<'a> {
         let (mut open, depth, lag) = (self.drive.open, self.drive.depth, self.drive.lag);
         let mut core = self.drive.core.clone();
         let mut answers = Vec::from_iter(self.drive.answer);
-        // A command is sent when the one `depth` before it has been answered.
+        // A command is sent when the command `depth` places before it was answered.
         let sent = |answers: &[Instant]| {
             let before = answers.len().checked_sub(depth);
             before.map_or(self.sent, |before| answers[before] + lag.max())

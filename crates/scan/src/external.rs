@@ -13,8 +13,8 @@
 //! completions matched the predicted angle.
 //!
 //! # Origin
-//! lumb01, sections 3 and 4. Background reads are chosen as soon as their gap is known. The paper
-//! improves the choice until they are sent, which here is the same moment.
+//! lumb01, sections 3 and 4. Background reads are chosen as soon as their gap is known. In the
+//! paper, the choice is improved until they are sent, which here is the same moment.
 //!
 //! # Cost
 //! One copy of the model for each request, and a few for each background read.
@@ -48,7 +48,7 @@ pub struct ExternalScheduler<D> {
     children: Children<Command>,
     /// The child that is an ordered request: until it completes, nothing else is sent.
     fence: Option<u64>,
-    /// Completions that are due, in their order.
+    /// Completions that are due, in order.
     due: VecDeque<Completion>,
     background: Option<Background>,
     /// The start of the idle device's next background read.

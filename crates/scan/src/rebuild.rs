@@ -46,7 +46,7 @@ pub(crate) struct Rebuild<D> {
     at_spare: usize,
     /// Deliveries from the gaps that have not been processed yet.
     delivered: Arc<Mutex<Vec<Delivery>>>,
-    /// Blocks that the foreground has written: data read earlier are outdated.
+    /// Blocks that the foreground has written, so that data read earlier are outdated.
     overwritten: BlockSet,
     /// Blocks that wait in memory for the spare.
     waiting: BlockSet,
@@ -393,8 +393,8 @@ mod tests {
         assert!(max(None) > room + gap, "{}", max(None));
     }
 
-    /// Of the 64 runs from the last write and then from the first block, the one that the arm
-    /// reaches first is written. Of a long run, the first 512 blocks are written.
+    /// Of the 64 runs after the last write, or from the first block on, the one that the arm
+    /// reaches first is written. Of a long run, only the first 512 blocks are written.
     #[test]
     fn the_nearest_of_the_next_64_runs_is_written() {
         let (mut pair, ..) = pair(&small());

@@ -70,8 +70,8 @@ pub enum SchedulerLocation {
 }
 
 impl SchedulerLocation {
-    /// Returns the conservatism for seek times that vary by 0.15 ms: twice that outside the drive,
-    /// where it is added to every seek; more in the firmware, where it is added once per gap.
+    /// Returns the conservatism for seek times that vary by 0.15 ms. Outside the drive, it is twice
+    /// that and is added to every seek. In the firmware, it is larger and is added once per gap.
     pub fn conservatism(self) -> Span {
         match self {
             Self::Outside(_) => BackgroundSettings::default().conservatism,
@@ -123,9 +123,10 @@ impl ScanReport {
     }
 
     /// Returns half the width of the 95 % confidence interval of [`slowdown`](Self::slowdown), a
-    /// ratio of means, from batches of equal numbers of completions, which cover nearly the same
-    /// requests (the ratio estimator of Cochran, "Sampling Techniques", 1977, chapter 6). `None`
-    /// for fewer than 512 requests, or if their number differs from that without the scan.
+    /// ratio of means. The batches of both runs cover nearly the same requests, since they have
+    /// equal numbers of completions (the ratio estimator of Cochran, "Sampling Techniques", 1977,
+    /// chapter 6). `None` for fewer than 512 requests, or if their number differs from that without
+    /// the scan.
     pub fn slowdown_half_width(&self) -> Option<f64> {
         let (during, alone) = (&self.foreground, &self.alone);
         let ratio = 1.0 + self.slowdown();
@@ -310,8 +311,8 @@ impl Scan<'_> {
 pub enum Requests<'a> {
     /// An endless stream of generated requests.
     Generated(&'a Workload),
-    /// Requests at given times, in ascending order, regardless of completions. The run ends with
-    /// the last request, even if the scan is not complete.
+    /// Requests that arrive at given times, in ascending order, regardless of completions. The run
+    /// ends with the last request, even if the scan is not complete.
     Recorded(&'a [(Instant, Request)]),
 }
 
@@ -436,7 +437,7 @@ pub(crate) fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The observer of a foreground workload, which ends its run.
+/// An observer of a foreground workload that ends the run.
 pub(crate) struct ScanObserver<'a> {
     progress: Option<SharedProgress>,
     max: u64,

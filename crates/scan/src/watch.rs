@@ -26,8 +26,8 @@ const PAUSE_REVOLUTIONS: u64 = 4;
 const ANGLE_WEIGHT: f64 = 1.0 / 32.0;
 
 /// The fraction of expected angles below which predictions are considered unreliable. If a model is
-/// wrong, all angles are equally likely, and one in twelve passes for the expected one. With seeks
-/// that scatter by 0.15 ms, nine in ten angles are as expected on a Quantum Atlas 10K.
+/// wrong, all angles are equally likely, and one in twelve is taken for the expected one. With
+/// seeks that scatter by 0.15 ms, nine in ten angles are as expected on a Quantum Atlas 10K.
 const MIN_EXPECTED_ANGLES: f64 = 0.25;
 
 /// A model of the drive for a scheduler outside it.
@@ -224,8 +224,7 @@ pub struct Prediction {
     pub is_foreground: bool,
     pub sent: Instant,
     pub ended: Instant,
-    /// The end, as predicted when the previous command had ended; `None` if the model had lost
-    /// track.
+    /// The end, as predicted when the previous command ended; `None` if the model was lost.
     pub expected: Option<Instant>,
     /// True if it succeeded and predictions were reliable: [`Observations::predicted`] counts it.
     pub is_confident: bool,
@@ -262,7 +261,7 @@ impl fmt::Debug for OnPrediction {
     }
 }
 
-/// A moving mean is adjusted by the deviation from it, divided by this.
+/// A moving mean changes by the deviation of a value, divided by this.
 const MEAN_PARTS: i64 = 16;
 
 /// Maximum deviation that counts, in nanoseconds: longer ones are due to other programs.
@@ -271,7 +270,8 @@ const MAX_DEVIATION_NS: i64 = 500_000;
 /// The weight of a command in the moments of [`DataLag`]: about the last 250 count.
 const MOMENT_SHARE: f64 = 1.0 / 256.0;
 
-/// Added to the variance of sizes, in blocks squared: if sizes are similar, the slope is noise.
+/// Added to the variance of sizes, in blocks squared. Without it, the slope would be noise if sizes
+/// are similar.
 const EXTRA_VARIANCE: f64 = 64.0;
 
 /// Number of mean deviations, of sending and of answers, that a plan allows for: four standard
@@ -373,7 +373,8 @@ impl Lag {
     }
 
     /// Learns from a command that was answered later than predicted by `error`. The prediction
-    /// includes [`Self::of_data`]. With `is_hit` the buffer answered, so no error is mechanical.
+    /// includes [`Self::of_data`]. With `is_hit`, the buffer answered, and no part of `error` is
+    /// mechanical.
     pub fn record_answer(&mut self, request: &Request, error: Span, is_hit: bool) {
         let of_data = self.of_data(request);
         let Some(round_trip) = &mut self.round_trip else {

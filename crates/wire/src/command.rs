@@ -208,7 +208,7 @@ impl CommandField for Option<u8> {
     }
 }
 
-/// The address format in FORMAT UNIT, which is reserved without FMTDATA, as are the list bits.
+/// The address format in FORMAT UNIT. It and the list bits are reserved without FMTDATA (SBC-3).
 impl CommandField for Option<AddressFormat> {
     fn read(block: &[u8], positions: Positions) -> Result<Self, Invalid> {
         if block[1] & 0x10 != 0 {

@@ -46,7 +46,8 @@ pub fn emit_operations<'a>(
     [&length.to_be_bytes()[..], &list].concat()
 }
 
-/// Returns the operations in a list of all operations, up to the first that is cut off.
+/// Returns the operations in the data of REPORT SUPPORTED OPERATION CODES, up to the first that is
+/// cut off.
 pub fn operations(data: &[u8]) -> impl Iterator<Item = ListedOperation> {
     let end = data
         .get(..4)

@@ -147,7 +147,7 @@ fn compute_all(
         let digest = digest_of_json(&output).map_err(|error| format!("{name}: {error}"))?;
         digests.insert(name, digest);
     }
-    // Fits to a synthetic trace, and to measured traces whose clock is not continuous.
+    // Fits to a synthetic trace, and to measured traces with a broken clock.
     for (drive, trace) in [
         ("hp-c2247", SYNTHETIC.to_owned()),
         ("dec-rz26", trace("dec-rz26")),
@@ -159,7 +159,6 @@ fn compute_all(
         let name = format!("calibrate {drive}");
         digests.insert(name, digest_of_specification(&fitted)?);
     }
-    // A CSV file with a row for each request.
     let rows = folder.join("rows.csv");
     let line = "simulate --json --drive hp-c2247 --policy sptf --requests 3000";
     let path = rows.to_string_lossy();
@@ -204,12 +203,11 @@ fn simulations() -> Vec<Case> {
     cases
 }
 
-/// Returns the commands on measured and recorded traces.
 fn trace_cases() -> Vec<Case> {
     let mut cases = Vec::new();
     for drive in MEASURED.split(' ') {
         let mut forms = vec!["validate"];
-        // The platter's angle cannot be followed through a trace whose clock is not continuous.
+        // The platter's angle cannot be followed through a trace with a broken clock.
         if ["hp-c2247", "seagate-st41601n"].contains(&drive) {
             forms.push("validate --locked");
         }

@@ -17,7 +17,6 @@ struct Check {
     name: &'static str,
     /// One line for the list of checks.
     summary: &'static str,
-    /// Returns all violations.
     run: fn(&Tree) -> Vec<Finding>,
 }
 

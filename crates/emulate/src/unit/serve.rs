@@ -108,7 +108,7 @@ impl<D: Backing> Unit<D> {
     fn notify_completed(&mut self, completion: &Completion) {
         let request = &completion.request;
         if self.store_wants_events && !request.op.is_read() {
-            let is_wanted = !self.slots[request.id as usize].aborted;
+            let is_wanted = !self.slots[request.id as usize].is_aborted;
             let counts = completion.status.is_success() && is_wanted;
             self.state.store.completed(request, counts);
         }
@@ -138,7 +138,7 @@ impl<D: Backing> Unit<D> {
 
     pub(super) fn run_next(&mut self, slot: usize) {
         let task = &mut self.slots[slot];
-        if task.aborted {
+        if task.is_aborted {
             return self.end(slot, Ok(Vec::new()));
         }
         let nexus = task.nexus;

@@ -136,7 +136,7 @@ impl<D: Backing> Unit<D> {
     /// Sends the response, unless one was already sent or none is wanted.
     fn answer(&mut self, slot: usize, status: Status, sense: Vec<u8>, data_in: Vec<u8>) {
         let task = &mut self.slots[slot];
-        if std::mem::replace(&mut task.answered, true) {
+        if std::mem::replace(&mut task.is_answered, true) {
             return;
         }
         let (id, initiator, sent) = (task.id, task.initiator, task.sent);
@@ -172,7 +172,7 @@ impl<D: Backing> Unit<D> {
     /// Aborts all tasks, and notifies the other initiators that had any.
     pub fn clear_task_set(&mut self, now: Instant, initiator: u64) {
         self.catch_up(now);
-        let waiting = self.slots.iter().filter(|(_, slot)| !slot.answered);
+        let waiting = self.slots.iter().filter(|(_, slot)| !slot.is_answered);
         let mut others: Vec<usize> = waiting.map(|(_, slot)| slot.nexus).collect();
         others.sort_unstable();
         others.dedup();
@@ -265,7 +265,7 @@ impl<D: Backing> Unit<D> {
     }
 
     pub(super) fn abort_matching(&mut self, matches: impl Fn(&Slot) -> bool) -> usize {
-        let is_match = |slot: &Slot| !slot.aborted && matches(slot);
+        let is_match = |slot: &Slot| !slot.is_aborted && matches(slot);
         let matching = self.slots.iter().filter(|(_, slot)| is_match(slot));
         let indices: Vec<usize> = matching.map(|(index, _)| index).collect();
         let aborted = indices.len();
@@ -276,9 +276,9 @@ impl<D: Backing> Unit<D> {
                 self.slots.remove(index);
                 continue;
             }
-            slot.answered = true;
+            slot.is_answered = true;
             // Formatting continues.
-            slot.aborted = self.state.formatting.is_none();
+            slot.is_aborted = self.state.formatting.is_none();
             let mut stalled = self.stalled.iter();
             if let Some(position) = stalled.position(|(stalled, _)| *stalled == index) {
                 self.withdraw_stalled(position);

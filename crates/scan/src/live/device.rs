@@ -52,8 +52,8 @@ impl ActiveRead {
     }
 }
 
-/// Maximum number of blocks of a source, which limits the memory for a bit per block: 128 TiB of
-/// 512-byte blocks.
+/// Maximum number of blocks of a source: 128 TiB of 512-byte blocks. A set has a bit for each
+/// block.
 pub(crate) const MAX_SECTORS: u64 = 1 << 38;
 
 impl Live {

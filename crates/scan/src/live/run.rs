@@ -96,9 +96,9 @@ impl Scan<'_> {
         Ok(lock(&progress).add_to(report, sector))
     }
 
-    /// Serves the first `requests` of the foreground without a scan. Fails if the model's geometry
-    /// is inconsistent. Panics if the requests are not for the device, or the scheduler is in the
-    /// firmware.
+    /// Serves the first `requests` requests of the foreground without a scan. Fails if the model's
+    /// geometry is inconsistent. Panics if the requests are not for the device, or the scheduler is
+    /// in the firmware.
     pub fn alone_on(&self, live: Live, requests: u64) -> Result<ForegroundReport, InputError> {
         let (_, foreground) = self.serve_on(live, None, ScanObserver::new(None, requests))?;
         Ok(foreground)
@@ -199,8 +199,9 @@ impl<D: Device, S: FnMut(&Delivery)> SequentialPass<D, S> {
         }
     }
 
-    /// Reads by the clock of `inbox` until everything is delivered, the pass has given up, the
-    /// source is lost, or the inbox is stopped. Does not wait for reads that are then in progress.
+    /// Reads in real time, by the clock of `inbox`, until everything is delivered, the pass has
+    /// given up, the source is lost, or the inbox is stopped. Does not wait for reads that are then
+    /// in progress.
     pub fn run(&mut self, inbox: &Inbox) {
         while !self.is_over() && !inbox.is_stopped() && inbox.lost().is_none() {
             let (now, event) = (inbox.now(), self.next_event());

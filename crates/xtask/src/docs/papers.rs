@@ -248,7 +248,8 @@ mod tests {
         }
     }
 
-    /// Printed: 1.1 to 1.3, which is 11/12 to 13/12 of the middle. Ours: 0.6 to 1.8, so 0.5 to 1.5.
+    /// The printed range, 1.1 to 1.3, is 11/12 to 13/12 of its middle, and ours is 0.5 to 1.5 of
+    /// it.
     #[test]
     fn numbers_are_relative_to_the_middle_of_the_printed_range() {
         let printed = |bounds: &str, theirs: &str, low: Option<f64>| Claim {

@@ -20,7 +20,7 @@ pub const BOOK: Check = Check {
 
 const MAX_LINES: usize = 700;
 
-/// Only code: a drive's defect list or a document may have any length.
+/// Extensions of code; other files, such as documents, may have any length.
 const CODE: &[&str] = &["rs", "py", "sh", "js"];
 
 /// Meaningless names, under which unrelated things accumulate.

@@ -24,7 +24,6 @@ pub const MODULES: Check = Check {
 /// The manifest that lists the layers, lowest first. Dependencies of tests and benches are allowed.
 const WORKSPACE: &str = "Cargo.toml";
 
-/// The parts of a manifest that are checked.
 #[derive(Deserialize)]
 struct Manifest {
     package: Option<Package>,
@@ -43,7 +42,6 @@ struct Workspace {
     metadata: Option<Metadata>,
 }
 
-/// The names of the crates, layer by layer.
 #[derive(Deserialize)]
 struct Metadata {
     layers: Vec<Vec<String>>,

@@ -36,8 +36,8 @@ fn run(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
-/// Returns true if `item` defines an entry of the table: an `impl` of the trait `Rule`. An `impl`
-/// of `Policy` may serve several entries.
+/// Returns true if `item` defines an entry of the table of policies: an `impl` of the trait `Rule`.
+/// An `impl` of `Policy` may serve several entries.
 fn is_entry(item: &Item) -> bool {
     let Item::Impl(block) = item else {
         return false;

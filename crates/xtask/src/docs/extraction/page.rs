@@ -92,7 +92,7 @@ fn cells_of(found: &Findings) -> [String; 7] {
     ]
 }
 
-/// Returns the numbers of drives that meet all bounds, and that miss each bound, for one way.
+/// Returns the row of the summary for one way of measuring.
 fn summary(title: &str, runs: &[&Run]) -> Vec<String> {
     let count = |miss: &str| runs.iter().filter(|run| run.misses(miss)).count();
     let misses = MISSES.split(" | ").map(count);

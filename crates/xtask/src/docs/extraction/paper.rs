@@ -143,8 +143,8 @@ impl Comparison<'_> {
         }
     }
 
-    /// Returns the zones as found, with the paper's and the model's values in brackets if they
-    /// differ.
+    /// Returns each zone as found, with the paper's and the model's values in brackets if
+    /// different.
     fn zones(&self, drive: &Drive, number: u32) -> String {
         let [given, found] = [&self.given, &self.found].map(Spec::zones);
         let rows = drive.zones.iter().enumerate().map(|(at, paper)| {

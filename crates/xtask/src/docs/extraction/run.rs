@@ -7,7 +7,7 @@ use serde::Deserialize;
 /// The way whose specifications are compared with the paper.
 pub const BEST: &str = "translate";
 
-/// Returns the file of the specification that was found in a drive.
+/// Returns the file of the specification that the suite found in a drive.
 pub fn specification(folder: &Path, drive: &str, way: &str) -> PathBuf {
     folder.join(format!("{drive}-{way}.toml"))
 }

@@ -18,7 +18,7 @@ pub struct StudyEntry {
 }
 
 impl StudyEntry {
-    /// Returns true if it repeats the paper `name`: its source begins with that name.
+    /// Returns true if the study repeats the paper `name`: its source begins with that name.
     pub fn is_of(&self, name: &str) -> bool {
         self.source.split(',').next() == Some(name)
     }
@@ -104,7 +104,7 @@ impl KnownReason {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Paper {
-    /// The name by which the sources of studies begin.
+    /// The name, with which the sources of its studies begin.
     pub name: String,
     /// Authors, title and year.
     pub title: String,
@@ -114,7 +114,7 @@ pub struct Paper {
 }
 
 impl Paper {
-    /// Returns the path of its page, from `docs`, without the extension.
+    /// Returns the path of the page, from `docs`, without the extension.
     pub fn page(&self) -> String {
         let papers = || format!("papers/{}", self.name);
         self.illustrated.clone().unwrap_or_else(papers)

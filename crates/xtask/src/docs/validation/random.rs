@@ -25,7 +25,7 @@ const POLICIES: [(&str, &str); 7] = [
     ("SPCTF", "spctf"),
 ];
 
-/// The means that are compared. Seek includes head switches and write settle.
+/// The means that are compared. Seek includes head switches and the settling of writes.
 const QUANTITIES: [&str; 4] = ["response", "service", "seek", "rotational wait"];
 
 /// A difference above this, in percent, is flagged.

@@ -31,7 +31,7 @@ struct Cause {
 pub struct Run {
     /// Poisson arrivals or a fixed number of outstanding requests, in words.
     pub load: String,
-    /// As DiskSim names it.
+    /// The name of the policy in DiskSim.
     pub policy: String,
     /// Mean response, service, seek and rotational wait.
     pub means_ms: [f64; 4],
@@ -69,7 +69,7 @@ pub static DISKSIM: LazyLock<Disksim> =
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Drive {
-    /// The name in the catalogue and of the trace file.
+    /// The name of the drive in the catalogue, and of its trace file.
     pub name: String,
     /// The demerit that its model must not exceed.
     pub bound_us: f64,

@@ -60,7 +60,7 @@ impl Report {
     }
 }
 
-/// Predicts the second half of a drive's trace, and plots the errors if its clock is continuous.
+/// Predicts the second half of a drive's trace, and plots the errors if the angle can be followed.
 pub fn predict(root: &Path, drive: &'static Drive) -> Result<Predicted, String> {
     let trace = trace(&drive.name);
     let rows = format!("{}..", middle(root, &drive.name)?);
@@ -94,7 +94,7 @@ fn plot_of(drive: &Drive) -> String {
 const ACCURACY: &str = "same_revolution_rate | median_abs_error_ms | p95_abs_error_ms | \
     within_0_25ms_rate";
 
-/// Returns the subsection. Drives whose traces have a continuous clock come first.
+/// Returns the subsection. Drives whose platter angle can be followed come first.
 pub fn section(all: &[Predicted]) -> String {
     let head = format!("drive | predictor | phase_concentration | {ACCURACY} | required | verdict");
     let (clocked, others): (Vec<_>, Vec<_>) = all.iter().partition(|one| one.given.has_clock());
@@ -188,7 +188,7 @@ fn verdict(bound: &Bound, found: &Accuracy) -> String {
     }
 }
 
-/// Returns a plot and a table of a drive's errors; nothing if the clock of its trace is broken.
+/// Returns a plot and a table of a drive's errors; nothing if the angle is unknown.
 pub fn drive_section(one: &Predicted) -> String {
     if !one.given.has_clock() {
         return String::new();
