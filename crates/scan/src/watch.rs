@@ -199,17 +199,17 @@ impl Watch {
 
     fn count(&mut self, predicted: Outcome, explained: Outcome, error: Span) {
         let (period, pause) = (self.predictor.clock().period(), self.pause());
-        let off = error.max(-error);
+        let magnitude = error.max(-error);
         self.observations.predicted += 1;
-        self.observations.right += u64::from(off <= MAX_RIGHT_ERROR);
+        self.observations.right += u64::from(magnitude <= MAX_RIGHT_ERROR);
         let surprises = &mut self.observations.surprises;
-        if off > pause {
+        if magnitude > pause {
             surprises.pauses += 1;
         } else if predicted == Outcome::Miss && explained == Outcome::Hit {
             surprises.hits += 1;
         } else if predicted != Outcome::Miss && explained == Outcome::Miss {
             surprises.misses += 1;
-        } else if off.as_ns() > period.as_ns() / 2 {
+        } else if magnitude.as_ns() > period.as_ns() / 2 {
             surprises.revolutions += 1;
         }
     }
@@ -299,14 +299,14 @@ struct Mean {
 }
 
 impl Mean {
-    fn record(&mut self, off: i64) {
-        self.value += Span::from_ns(off / MEAN_PARTS);
-        widen(&mut self.deviation, off);
+    fn record(&mut self, deviation: i64) {
+        self.value += Span::from_ns(deviation / MEAN_PARTS);
+        update_deviation(&mut self.deviation, deviation);
     }
 }
 
-fn widen(deviation: &mut Span, off: i64) {
-    *deviation += Span::from_ns((off.abs() - deviation.as_ns()) / MEAN_PARTS);
+fn update_deviation(mean: &mut Span, deviation: i64) {
+    *mean += Span::from_ns((deviation.abs() - mean.as_ns()) / MEAN_PARTS);
 }
 
 /// The delay of an answer in proportion to its data: the slope of a regression of the lateness of
@@ -326,11 +326,12 @@ impl DataLag {
 
     fn record(&mut self, blocks: f64, late_ns: f64) {
         let means = self.means.get_or_insert((blocks, late_ns));
-        let off = (blocks - means.0, late_ns - means.1);
-        means.0 += off.0 * MOMENT_SHARE;
-        means.1 += off.1 * MOMENT_SHARE;
-        self.variance_of_sizes += (off.0 * off.0 - self.variance_of_sizes) * MOMENT_SHARE;
-        self.covariance += (off.0 * off.1 - self.covariance) * MOMENT_SHARE;
+        let deviation = (blocks - means.0, late_ns - means.1);
+        means.0 += deviation.0 * MOMENT_SHARE;
+        means.1 += deviation.1 * MOMENT_SHARE;
+        self.variance_of_sizes +=
+            (deviation.0 * deviation.0 - self.variance_of_sizes) * MOMENT_SHARE;
+        self.covariance += (deviation.0 * deviation.1 - self.covariance) * MOMENT_SHARE;
     }
 }
 
@@ -367,9 +368,9 @@ impl Lag {
 
     /// Learns from a command that was decided at `decided` and sent at `sent`.
     pub fn record_sent(&mut self, decided: Instant, sent: Instant) {
-        let off = sent.after(decided + self.sending.value).as_ns();
+        let deviation = sent.after(decided + self.sending.value).as_ns();
         self.sending
-            .record(off.clamp(-MAX_DEVIATION_NS, MAX_DEVIATION_NS));
+            .record(deviation.clamp(-MAX_DEVIATION_NS, MAX_DEVIATION_NS));
     }
 
     /// Learns from a command that was answered later than predicted by `error`. The prediction
@@ -380,17 +381,17 @@ impl Lag {
         let Some(round_trip) = &mut self.round_trip else {
             return;
         };
-        let off = error.as_ns().clamp(-MAX_DEVIATION_NS, MAX_DEVIATION_NS);
+        let deviation = error.as_ns().clamp(-MAX_DEVIATION_NS, MAX_DEVIATION_NS);
         if request.op == Op::Read {
-            let late_ns = (off + of_data.as_ns()) as f64;
+            let late_ns = (deviation + of_data.as_ns()) as f64;
             self.data.record(request.sectors.0 as f64, late_ns);
         }
         if is_hit {
-            round_trip.record(off);
+            round_trip.record(deviation);
             round_trip.value = round_trip.value.or_zero();
         }
         if error.as_ns().abs() <= MAX_DEVIATION_NS {
-            widen(&mut self.answers, off);
+            update_deviation(&mut self.answers, deviation);
         }
     }
 }

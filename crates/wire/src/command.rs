@@ -45,7 +45,7 @@ pub struct Blocks {
     pub count: u32,
 }
 
-/// Use of the buffer in a transfer.
+/// How a transfer uses the buffer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Caching {
     /// DPO: the blocks need not be kept in the buffer.
@@ -192,7 +192,8 @@ impl CommandField for Caching {
     }
 }
 
-/// A page code in byte 2, zero without its flag: EVPD (INQUIRY), PCV (RECEIVE DIAGNOSTIC RESULTS).
+/// A page code in byte 2. It is zero unless the flag EVPD (INQUIRY) or PCV (RECEIVE DIAGNOSTIC
+/// RESULTS) is set.
 impl CommandField for Option<u8> {
     fn read(block: &[u8], positions: Positions) -> Result<Self, Invalid> {
         match (CommandField::read(block, positions)?, block[2]) {

@@ -400,7 +400,7 @@ layout! {
     pub struct Characteristics: 60 {
         /// Revolutions per minute; 0 if not reported, 1 if the medium does not rotate.
         rotation_rate: u16 = FieldPosition::bytes(0, 2);
-        /// 1: 5.25 inch, 2: 3.5, 3: 2.5, 4: 1.8.
+        /// In inches, 1: 5.25, 2: 3.5, 3: 2.5, 4: 1.8.
         form_factor: u8 = FieldPosition::bits(3, 3, 0);
     }
 }

@@ -80,7 +80,7 @@ layout! {
         dont_fragment: bool = FieldPosition::flag(1, 2);
         /// `NBD_CMD_FLAG_REQ_ONE`: the reply has one extent.
         one_extent: bool = FieldPosition::flag(1, 3);
-        /// `NBD_CMD_FLAG_FAST_ZERO`: fails if it is not faster than writing data.
+        /// `NBD_CMD_FLAG_FAST_ZERO`: the request fails unless it is faster than writing data.
         fast_zero: bool = FieldPosition::flag(1, 4);
         /// `NBD_CMD_FLAG_PAYLOAD_LEN`: the length is that of the data after the header.
         payload: bool = FieldPosition::flag(1, 5);
@@ -239,7 +239,7 @@ errors! {
     NotPermitted = 1, "not permitted";
     /// `NBD_EIO`: the device failed.
     Io = 5, "input or output error";
-    /// `NBD_ENOMEM`.
+    /// `NBD_ENOMEM`: the server does not have enough memory.
     NoMemory = 12, "out of memory";
     /// `NBD_EINVAL`: an unknown command or flag, or a range that is unaligned or beyond the end.
     Invalid = 22, "invalid request";

@@ -110,15 +110,15 @@ pub mod answer {
     pub const CONTEXT: u32 = 4;
     /// `NBD_REP_ERR_UNSUP`: the server does not know the option.
     pub const UNSUPPORTED: u32 = 0x8000_0001;
-    /// `NBD_REP_ERR_POLICY`: the server does not allow it.
+    /// `NBD_REP_ERR_POLICY`: the server does not allow the option.
     pub const POLICY: u32 = 0x8000_0002;
-    /// `NBD_REP_ERR_INVALID`: its data are invalid, or it comes at the wrong time.
+    /// `NBD_REP_ERR_INVALID`: the data are invalid, or the option comes at the wrong time.
     pub const INVALID: u32 = 0x8000_0003;
     /// `NBD_REP_ERR_TLS_REQD`: the option requires an encrypted connection.
     pub const TLS_REQUIRED: u32 = 0x8000_0005;
     /// `NBD_REP_ERR_UNKNOWN`: there is no such export.
     pub const UNKNOWN: u32 = 0x8000_0006;
-    /// `NBD_REP_ERR_TOO_BIG`: its data are too long.
+    /// `NBD_REP_ERR_TOO_BIG`: the data of the option are too long.
     pub const TOO_BIG: u32 = 0x8000_0009;
     /// `NBD_REP_ERR_EXT_HEADER_REQD`: the option requires or excludes extended headers.
     pub const EXTENDED_HEADERS: u32 = 0x8000_000a;
@@ -129,9 +129,9 @@ pub mod answer {
 pub mod info {
     /// `NBD_INFO_EXPORT`: [`super::ExportInfo`].
     pub const EXPORT: u16 = 0;
-    /// `NBD_INFO_NAME`: its name.
+    /// `NBD_INFO_NAME`: the name of the export.
     pub const NAME: u16 = 1;
-    /// `NBD_INFO_DESCRIPTION`: its description.
+    /// `NBD_INFO_DESCRIPTION`: the description of the export.
     pub const DESCRIPTION: u16 = 2;
     /// `NBD_INFO_BLOCK_SIZE`: [`super::BlockSizes`].
     pub const BLOCK_SIZE: u16 = 3;

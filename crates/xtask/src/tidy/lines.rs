@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_of_one_machine_are_found() {
+    fn local_paths_are_found() {
         for folder in FOLDERS {
             for line in [format!("\"/{folder}x\""), format!("export X=/{folder}x")] {
                 assert_eq!(found("a.rs", &line), 1, "{line}");

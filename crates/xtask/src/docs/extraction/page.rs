@@ -28,7 +28,8 @@ pub fn drives_section(runs: &[Run]) -> Result<String, String> {
     let head = format!("way | drives | meet all | {MISSES}");
     let _ = write!(
         page,
-        "\n## Summary\n\nNumbers of drives: those that meet all bounds, and those that miss each bound.\n\n{}",
+        "\n## Summary\n\nNumbers of drives: those that meet all bounds, and those that miss each \
+         bound.\n\n{}",
         table(1, &head, &summary)
     );
     for way in &ways {
@@ -68,7 +69,7 @@ fn cells_of(found: &Findings) -> [String; 7] {
         (false, true) => "all tracks and zones".to_owned(),
         (false, false) => format!("tracks: {}; zones: {}", tracks.text(), zones.text()),
     };
-    let (worst, off) = found.worst_sum();
+    let (worst, difference_ms) = found.worst_sum();
     let [right, unknown, wrong] = [Verdict::Right, Verdict::NotDeterminable, Verdict::Wrong]
         .map(|verdict| found.facts_that_are(verdict).count());
     [
@@ -79,7 +80,7 @@ fn cells_of(found: &Findings) -> [String; 7] {
             "{:.2}, {:.2}",
             found.read_seeks.multiple, found.write_seeks.multiple
         ),
-        format!("{off:+.4} {worst}"),
+        format!("{difference_ms:+.4} {worst}"),
         format!("{right} / {unknown} / {wrong}"),
         found.worst_sequence().map_or(String::new(), |worst| {
             format!(

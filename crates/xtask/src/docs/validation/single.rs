@@ -64,13 +64,13 @@ impl Report {
 pub fn predict(root: &Path, drive: &'static Drive) -> Result<Predicted, String> {
     let trace = trace(&drive.name);
     let rows = format!("{}..", middle(root, &drive.name)?);
-    let with = |name: &str, options: &[&str]| -> Result<Report, String> {
+    let validate = |name: &str, options: &[&str]| -> Result<Report, String> {
         let arguments = [
             "validate", "--locked", "--drive", name, "--rows", &rows, &trace,
         ];
         program::json(root, &[&arguments, options].concat())
     };
-    let given = with(&drive.name, &[])?;
+    let given = validate(&drive.name, &[])?;
     let plot = format!("{PLOTS}/{}", plot_of(drive));
     let with_plot = ["--plot", &plot];
     let options = if given.has_clock() {
@@ -78,7 +78,7 @@ pub fn predict(root: &Path, drive: &'static Drive) -> Result<Predicted, String> 
     } else {
         &[]
     };
-    let fitted = with(&calibrated_name(&drive.name), options)?;
+    let fitted = validate(&calibrated_name(&drive.name), options)?;
     Ok(Predicted {
         drive,
         given,
@@ -171,8 +171,8 @@ fn figures(accuracy: &Accuracy) -> [String; 4] {
 fn verdict(bound: &Bound, found: &Accuracy) -> String {
     let mut missed = Vec::new();
     if found.same_revolution_rate < bound.same_revolution_rate {
-        let by = bound.same_revolution_rate - found.same_revolution_rate;
-        missed.push(format!("rate by {by:.4}"));
+        let shortfall = bound.same_revolution_rate - found.same_revolution_rate;
+        missed.push(format!("rate by {shortfall:.4}"));
     }
     match (found.median_abs_error_ms, bound.median_abs_error_ms) {
         (Some(median), Some(max)) if median > max => {
