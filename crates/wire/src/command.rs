@@ -411,7 +411,7 @@ fn begin<'a>(buffer: &'a mut [u8; 16], codes: &[u8], size: Option<Size>) -> &'a 
     let code = *codes
         .iter()
         .find(fits)
-        .expect("the operation has this size");
+        .expect("the operation exists in this size");
     buffer.fill(0);
     buffer[0] = code;
     &mut buffer[..Size::from_code(code).bytes()]

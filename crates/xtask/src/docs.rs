@@ -52,7 +52,7 @@ pub fn table(texts: usize, head: &str, rows: &[Vec<String>]) -> String {
     let rules = aligned.collect::<Vec<_>>().join(" | ");
     let mut table = format!("| {head} |\n| {rules} |\n");
     for row in rows {
-        assert_eq!(row.len(), columns, "cells of {row:?}");
+        assert_eq!(row.len(), columns, "the number of cells of {row:?}");
         table += &format!("| {} |\n", row.join(" | "));
     }
     table

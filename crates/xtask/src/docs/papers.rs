@@ -274,7 +274,7 @@ mod tests {
         ];
         let compared = Comparison::all(claims.iter());
         let [known, saturated] = &compared[..] else {
-            panic!("two have a printed number");
+            panic!("two claims have a printed number");
         };
         let near = |ends: [f64; 2], expected: [f64; 2]| {
             let mut pairs = ends.iter().zip(expected);

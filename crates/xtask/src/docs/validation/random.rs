@@ -197,7 +197,7 @@ struct Estimate {
 /// Returns the estimate from one independent value per seed.
 fn estimate(values: &[f64]) -> Estimate {
     let mean = values.iter().sum::<f64>() / values.len() as f64;
-    let ci95 = half_width_95_of_numbers(values).expect("several seeds");
+    let ci95 = half_width_95_of_numbers(values).expect("there are several seeds");
     Estimate { mean, ci95 }
 }
 
