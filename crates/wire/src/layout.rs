@@ -1,5 +1,5 @@
-//! Data of a fixed layout, declared by a list of fields, from which the `layout!` macro derives
-//! `parse`, `emit` and the mask of all fields.
+//! Data with a fixed layout. The `layout!` macro declares their fields, and derives `parse`, `emit`
+//! and the mask of all fields.
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FieldPosition {

@@ -23,8 +23,8 @@ layout! {
         key: u64 = FieldPosition::bytes(0, 8);
         /// 0: the whole unit.
         scope: u8 = FieldPosition::bits(13, 7, 4);
-        /// 1: write exclusive, 3: exclusive access; 5 and 6: the same, registrants only;
-        /// 7 and 8: the same, all registrants.
+        /// 1: write exclusive, 3: exclusive access. 5 and 6 are the same for registrants only; 7
+        /// and 8 are the same for all registrants.
         kind: u8 = FieldPosition::bits(13, 3, 0);
     }
 
