@@ -49,8 +49,8 @@ pub struct BackgroundSettings {
     pub idle: Option<Span>,
     /// Maximum slowdown of the foreground, relative to the time in which it is served. Conservatism
     /// is adjusted so that, according to the model, background reads cause a quarter to a half of
-    /// this slowdown. It is then also added to head switches. While most predictions are wrong, the
-    /// slowdown is unknown, and conservatism grows until nothing is read.
+    /// this slowdown. Conservatism is then also added to head switches. While most predictions are
+    /// wrong, the slowdown is unknown, and conservatism grows until nothing is read.
     pub max_slowdown: Option<f64>,
 }
 
@@ -398,8 +398,8 @@ impl<'a> ForegroundGap<'a> {
         }
     }
 
-    /// Returns true if the write cache absorbs the request while others wait for the media. Its
-    /// delay is then that of the media access, which the cache needs later.
+    /// Returns true if the write cache absorbs the request while others wait for the media. The
+    /// delay of the request is then that of the media access, which the cache needs later.
     fn is_absorbed_for_others(&self) -> bool {
         self.alone.outcome == Outcome::Absorbed && self.others_wait
     }

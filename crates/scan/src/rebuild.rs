@@ -32,7 +32,7 @@ use crate::watch::Model;
 const MAX_WRITE: SectorCount = SectorCount(512);
 
 /// Maximum number of runs of blocks among which the next write to the spare is chosen.
-const MAX_CANDIDATES: usize = 64;
+const MAX_RUNS: usize = 64;
 
 /// Amount of waiting data at which reads pause.
 const MAX_WAITING: Bytes = Bytes(64 << 20);
@@ -140,14 +140,11 @@ impl<D: Device> Rebuild<D> {
         let before = self.waiting.runs_in(Lbn(0), self.next);
         let drive = self.members[1].predictor();
         let outlook = drive.outlook(now);
-        let runs = after
-            .chain(before)
-            .take(MAX_CANDIDATES)
-            .map(|(first, sectors)| {
-                let write = Request::new(0, Op::Write, first, sectors.min(MAX_WRITE));
-                let positioning = outlook.positioning(&write, &drive.locate(&write));
-                (positioning, first, write.sectors)
-            });
+        let runs = after.chain(before).take(MAX_RUNS).map(|(first, sectors)| {
+            let write = Request::new(0, Op::Write, first, sectors.min(MAX_WRITE));
+            let positioning = outlook.positioning(&write, &drive.locate(&write));
+            (positioning, first, write.sectors)
+        });
         runs.min().map(|(_, first, sectors)| (first, sectors))
     }
 

@@ -1,5 +1,4 @@
-//! The record of a scan: the blocks read, and checksums. A scan can continue from its serialized
-//! form.
+//! The record of a scan: the blocks read, and checksums. It can be saved to continue the scan.
 
 use crc32fast::Hasher;
 use diskarm_core::freeblock::BlockSet;

@@ -224,7 +224,8 @@ pub struct Prediction {
     pub is_foreground: bool,
     pub sent: Instant,
     pub ended: Instant,
-    /// The end, as predicted when the previous command ended; `None` if the model was lost.
+    /// The end, as predicted when the previous command ended; `None` if the model had lost track of
+    /// the device.
     pub expected: Option<Instant>,
     /// True if it succeeded and predictions were reliable: [`Observations::predicted`] counts it.
     pub is_confident: bool,

@@ -3,7 +3,7 @@
 //! Runs a table of commands and the short form of every study, and compares a digest of all the
 //! numbers in each output with its record. Text is ignored, so messages may change without a new
 //! record. If numbers change, update the record (`--record`) and list the change in CHANGELOG.md.
-//! The two traces in `../shared` are skipped if it is absent.
+//! The two traces in `../shared` are skipped if that folder is absent.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

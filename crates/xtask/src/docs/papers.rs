@@ -248,8 +248,7 @@ mod tests {
         }
     }
 
-    /// The printed range, 1.1 to 1.3, is 11/12 to 13/12 of its middle, and ours is 0.5 to 1.5 of
-    /// it.
+    /// The printed range, 1.1 to 1.3, is 11/12 to 13/12 of its middle; ours is 0.5 to 1.5 of it.
     #[test]
     fn numbers_are_relative_to_the_middle_of_the_printed_range() {
         let printed = |bounds: &str, theirs: &str, low: Option<f64>| Claim {

@@ -143,8 +143,7 @@ impl Comparison<'_> {
         }
     }
 
-    /// Returns each zone as found, with the paper's and the model's values in brackets if
-    /// different.
+    /// Returns each zone as found, with different values of the paper or model in brackets.
     fn zones(&self, drive: &Drive, number: u32) -> String {
         let [given, found] = [&self.given, &self.found].map(Spec::zones);
         let rows = drive.zones.iter().enumerate().map(|(at, paper)| {
