@@ -1,4 +1,4 @@
-//! The control socket, which takes commands to exports outside the storage protocol.
+//! The control socket, on which exports receive commands outside the storage protocol.
 //!
 //! A client sends a line of text, such as `power-cut(export=db, torn=yes)`, and receives a line of
 //! JSON: an object with the result, or with `error`. A thread for each client passes commands to
@@ -50,15 +50,16 @@ pub trait PowerControl {
 
     fn facts(&self) -> &Facts;
 
-    /// Returns true if the power can be cut: the device reports when data reach the media.
+    /// Returns true if the power can be cut, which requires that the device reports when data reach
+    /// the media.
     fn can_lose_writes(&self) -> bool;
 
     /// Returns the writes that have not reached the media.
     fn pending_writes(&mut self) -> Vec<PendingWrite>;
 
-    /// Reverts the writes that do not survive and drops all requests in progress without replies.
-    /// The device is replaced by one that has just been switched on.
-    /// Fails if the store fails; writes that should be lost may then survive.
+    /// Reverts the writes that do not survive, drops all requests in progress without replying, and
+    /// replaces the device with one that has just been switched on. Fails if the store fails;
+    /// writes that should be lost may then survive.
     fn revert_writes(&mut self, cut: &PowerCut) -> io::Result<Losses>;
 
     fn statistics(&mut self) -> &mut Statistics;
@@ -72,10 +73,11 @@ pub trait PowerControl {
         losses.map(Reply::PowerCut).map_err(failed)
     }
 
-    /// Cuts the power if a cut is due. Returns true if it is off: all connections must then close.
+    /// Cuts the power if a cut is due. Returns true if the power is off; all connections must then
+    /// close.
     fn cut_if_due(&mut self) -> bool {
         if let Some(cut) = self.switch().take_due(HostInstant::now()) {
-            // The next command reports a failure.
+            // There is no client to report a failure to.
             let _ = self.cut_power(&cut);
         }
         !self.switch().is_on
@@ -160,7 +162,7 @@ pub struct ExportHandle {
 pub type Answer = Result<Reply, String>;
 
 impl ExportHandle {
-    /// Creates a handle to `name`; `send` passes on a command and a channel for the answer.
+    /// Creates a handle to `name`; `send` forwards a command with a channel for the answer.
     pub fn new(
         name: String,
         send: impl Fn(Command, Sender<Answer>) + Send + Sync + 'static,
@@ -250,7 +252,7 @@ pub fn ask(path: &Path, command: &ExportCommand) -> io::Result<String> {
     BufReader::new(&stream).read_line(&mut line)?;
     if !line.ends_with('\n') {
         return Err(io::Error::other(
-            "no answer: this is not a socket of `--control`, or the server has stopped",
+            "no answer: this is not a `--control` socket, or the server has stopped",
         ));
     }
     line.pop();
@@ -265,12 +267,12 @@ pub enum Command {
     PowerRestore,
     /// `pending`: lists writes that have not reached the media.
     Pending,
-    /// `trigger(before=write, nth=N, ...)`, `after=flush` or `after=TIME`, with the arguments of
-    /// `power-cut`: cuts the power when that happens.
+    /// `trigger(before=write, nth=N, ...)`, or with `after=flush` or `after=TIME`: cuts the power
+    /// at that event. It also has the arguments of `power-cut`.
     Trigger(Trigger),
     /// `inject(first=N, sectors=N, affects=reads, times=N)`: injects bad blocks.
     Inject(InjectedFault),
-    /// `heal(first=N, sectors=N)`: repairs injected bad blocks, by default all.
+    /// `heal(first=N, sectors=N)`: repairs injected bad blocks, all of them by default.
     Heal {
         first: Lbn,
         /// The end of the range, exclusive.
@@ -304,7 +306,7 @@ impl ExportCommand {
             "power-cut" => Command::PowerCut(parse_cut(&mut args)?),
             "power-restore" => Command::PowerRestore,
             "pending" => Command::Pending,
-            // The names up to version 0.1 are `strike` and `figures`.
+            // Version 0.1 used the names `strike` and `figures`.
             "trigger" | "strike" => Command::Trigger(parse_trigger(&mut args)?),
             "inject" => {
                 args.count("first", 0..=ALL.0 - 1)?;
@@ -383,7 +385,8 @@ impl TriggerEvent {
         })
     }
 
-    /// Makes the trigger wait for the `nth` such request. Fails, naming `field`, for a time.
+    /// Makes the trigger wait for the `nth` such request. Returns an error about `field` if the
+    /// trigger waits for a time.
     pub fn with_nth(self, nth: u64, field: &str) -> Result<Self, InputError> {
         match self {
             Self::Request { side, access, .. } => Ok(Self::Request { side, access, nth }),

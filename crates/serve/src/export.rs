@@ -39,10 +39,11 @@ impl Facts {
 }
 
 pub struct Timing<D = Box<dyn Device>> {
-    /// The device that serves the requests. It always has room for another.
+    /// The device that serves the requests. It must always have room for another request.
     pub device: D,
     pub speed: Speed,
-    /// True to stay awake while requests are in progress, not only shortly before a reply is due.
+    /// True if the thread never sleeps while requests are in progress. Otherwise, it stays awake
+    /// only shortly before a reply is due.
     pub spins: bool,
 }
 

@@ -1,7 +1,7 @@
 //! Metrics for monitoring: OpenMetrics over HTTP.
 //!
 //! The text follows the OpenMetrics specification, version 1.0. The HTTP/1.1 (RFC 9112)
-//! implementation has what a scraper needs: each connection serves one request.
+//! implementation supports only what a scraper needs, and one request per connection.
 
 use std::fmt::Write as _;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -154,7 +154,8 @@ fn answer(mut stream: TcpStream, text: &str) -> io::Result<()> {
     stream.set_write_timeout(Some(TIMEOUT))?;
     let mut lines = BufReader::new((&stream).take(MAX_HEAD)).lines();
     let request = lines.next().transpose()?.unwrap_or_default();
-    // The rest is read because closing the socket with unread input would discard the answer.
+    // The other lines are read because closing the socket with unread input would discard the
+    // answer.
     for line in lines {
         if line?.is_empty() {
             break;

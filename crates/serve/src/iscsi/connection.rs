@@ -26,7 +26,7 @@ pub struct Connection {
     pub(super) address: String,
     /// The number of the first command, if the connection starts a session.
     pub(super) first: Option<Serial>,
-    /// Index of its session once it is open.
+    /// Index of the session, while the connection belongs to one.
     pub(super) session: Option<usize>,
     pub(super) parameters: Parameters,
     input: ByteQueue,
@@ -36,13 +36,13 @@ pub struct Connection {
     replies: VecDeque<Reply>,
     /// The tag of the last transfer.
     transfer: u32,
-    /// True if no more input is read; the output is still sent.
+    /// True if no more input will be read; the remaining output is still sent.
     is_ending: bool,
 }
 
 impl Connection {
-    /// Continues after the login. `status` is the number of the next response; `first` is that of
-    /// the first command, if the connection starts a session.
+    /// Creates a connection after its login. `status` is the number of the next response. `first`
+    /// is the number of the first command, if the connection starts a session.
     pub fn new(
         member: Member,
         address: String,
@@ -71,8 +71,7 @@ impl Connection {
         self.output.push(output);
     }
 
-    /// Returns the next complete message with its data.
-    /// Fails if bytes have been lost.
+    /// Returns the next complete message with its data. Fails if the input is corrupt.
     pub fn message(&mut self) -> Result<Option<(Message, Vec<u8>)>, ConnectionError> {
         loop {
             if self.is_ending || self.replies.len() >= MAX_REPLIES {
@@ -124,7 +123,7 @@ impl Connection {
         self.send(Message::Reject(reject), header.to_vec());
     }
 
-    /// Stops reading input, and ends when everything has been sent.
+    /// Stops reading input; the connection ends when everything has been sent.
     pub fn finish(&mut self) {
         self.is_ending = true;
     }
@@ -151,7 +150,7 @@ impl Connection {
                 Reply::End(end) => Some(end.share),
                 Reply::Message(..) => None,
             };
-            // The response itself announces the released window.
+            // The response itself announces the window, so the share is released first.
             if let Some(share) = share {
                 window.release(share);
             }
@@ -261,7 +260,7 @@ pub fn stamp(message: &mut Message, numbers: SerialNumbers) -> bool {
     }
 }
 
-/// Maximum data in a message, in bytes, even if the initiator accepts more.
+/// Maximum data length of a message, in bytes, even if the initiator accepts more.
 pub const MAX_SEGMENT: usize = 128 << 10;
 
 pub struct ReplyWriter<'a> {

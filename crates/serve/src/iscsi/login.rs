@@ -1,4 +1,4 @@
-//! Logins: authentication, the choice of a target, and negotiation of the session's parameters; and
+//! Logins (authentication, the choice of a target, and negotiation of the session's parameters) and
 //! discovery sessions, in which initiators ask for the available targets.
 
 use std::collections::BTreeSet;
@@ -19,7 +19,8 @@ use super::security::{Accounts, Security, SecurityKeys};
 use crate::export::Facts;
 use crate::server::{Handshake, HandshakeStep};
 
-/// Maximum data in a login message, in bytes (RFC 7143: the default MaxRecvDataSegmentLength).
+/// Maximum data length of a login message, in bytes: the default MaxRecvDataSegmentLength of RFC
+/// 7143.
 pub const MAX_DATA: usize = 8192;
 /// Maximum length of all the text in a login, in bytes.
 const MAX_TEXT: usize = 64 << 10;
@@ -39,10 +40,10 @@ pub struct Login {
     status: Serial,
     /// The initiator's part of the session id.
     isid: [u8; 6],
-    /// The target's part of it, if the connection joins a session.
+    /// The target's part of the session id, if the connection joins a session.
     joins: Option<NonZero<u16>>,
     connection: u16,
-    /// Set at the end of the login.
+    /// The registered connection, set at the end of the login.
     member: Option<Member>,
     /// Keys received so far.
     seen: BTreeSet<String>,
@@ -310,7 +311,7 @@ impl Login {
             tag: request.tag,
             status: self.status,
             expected_command: request.command,
-            // When a session is joined, other messages announce its window.
+            // A connection that joins a session learns the window from later messages.
             max_command: match self.joins {
                 None => request.command.plus(WINDOW - 1),
                 Some(_) => request.command.previous(),
@@ -398,7 +399,7 @@ struct DiscoverySession {
     status: Serial,
     /// The number of the next command.
     expected: Serial,
-    /// The rest of an answer that does not fit into one message.
+    /// The unsent rest of an answer that does not fit into one message.
     rest: Vec<u8>,
 }
 
@@ -484,7 +485,8 @@ impl DiscoverySession {
     }
 }
 
-/// Returns the answer to `SendTargets`: all exports or the named one. Other keys are unknown.
+/// Returns the answer to `SendTargets`: all exports or the named one. Answers other keys with
+/// `NotUnderstood`.
 pub fn targets(data: &[u8], address: &str, exports: &[Facts]) -> Vec<u8> {
     let mut all = Vec::new();
     let mut put = |key: &str, value: &str| {

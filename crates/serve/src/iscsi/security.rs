@@ -1,5 +1,5 @@
-//! The security stage of a login: both sides prove by CHAP that they know a secret, without sending
-//! it (RFC 1994, and RFC 7143, "Challenge Handshake Authentication Protocol").
+//! The security stage of a login: with CHAP, both sides prove that they know a secret without
+//! sending it (RFC 1994, and RFC 7143, "Challenge Handshake Authentication Protocol").
 
 use std::fmt::Display;
 
@@ -18,15 +18,15 @@ pub struct Account {
 /// The CHAP accounts of a target.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Accounts {
-    /// The account whose secret initiators must prove that they know.
+    /// The account with which initiators must authenticate themselves.
     pub initiator: Account,
-    /// The account by which the target authenticates itself if an initiator asks.
+    /// The account with which the target authenticates itself if an initiator requires it.
     pub target: Option<Account>,
 }
 
 /// Minimum length of a secret, in bytes: RFC 7143 requires 96 bits on unprotected connections.
 const MIN_SECRET: usize = 12;
-/// Maximum length of a secret, in bytes. RFC 7143 allows 1024 for any binary value.
+/// Maximum length of a secret, in bytes. RFC 7143 allows 1024 bytes for any binary value.
 const MAX_SECRET: usize = 255;
 
 /// Length of a response, in bytes.
@@ -97,7 +97,7 @@ impl Accounts {
                 _ => return Err(at("must start with \"initiator\" or \"target\"")),
             };
             if slot.replace(account).is_some() {
-                return Err(at("there is already such a line"));
+                return Err(at("there is already a line of this kind"));
             }
         }
         let initiator = initiator.ok_or("there is no line \"initiator NAME SECRET\"")?;
@@ -226,7 +226,8 @@ impl Security {
                 let mut data = [0; MAX_CHALLENGE];
                 let length = text::binary(theirs, &mut data).ok_or(failed)?;
                 let theirs = &data[..length];
-                // A reflected challenge would make the target answer its own.
+                // If the initiator sends back the target's own challenge, an answer would give away
+                // the response.
                 let (Some(id), Some(target)) = (id, &accounts.target) else {
                     return Err(failed);
                 };
@@ -245,8 +246,8 @@ impl Security {
         Ok(answers)
     }
 
-    /// Returns true if the initiator may advance to the next stage.
-    /// Fails with the status of a failed login if it skips the authentication.
+    /// Returns true if the initiator may advance to the next stage. Fails with the status of a
+    /// failed login if the initiator has skipped the authentication.
     pub fn may_continue(&self, accounts: Option<&Accounts>) -> Result<bool, u16> {
         match (self, accounts) {
             (Self::Done, _) | (Self::Open, None) => Ok(true),

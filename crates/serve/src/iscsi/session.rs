@@ -1,4 +1,5 @@
-//! A session: an initiator's commands, over one or more connections, with their data and window.
+//! A session: the commands that an initiator sends over its connections, their data, and the
+//! window.
 
 use diskarm_emulate::Attribute;
 use diskarm_wire::Sense;
@@ -11,7 +12,7 @@ use super::parameters::{Parameters, WINDOW};
 use crate::statistics::Access;
 use crate::worker::ConnectionError;
 
-/// Maximum size of early messages, in bytes: the unsolicited data of a full window.
+/// Maximum total size of early messages, in bytes: the unsolicited data of a full window.
 const MAX_EARLY: usize = 16 << 20;
 /// Overhead of an early message, in bytes.
 const OVERHEAD: usize = 256;
@@ -82,8 +83,8 @@ impl Session {
         found.map(|connection| connection.number)
     }
 
-    /// Keeps a message until its predecessors have arrived on other connections.
-    /// Fails if there can be no other connections, or if too many data are kept.
+    /// Keeps a message until its predecessors have arrived on other connections. Fails if there can
+    /// be no other connections, or if the early messages exceed [`MAX_EARLY`].
     pub fn keep_early(
         &mut self,
         number: usize,
@@ -107,8 +108,8 @@ impl Session {
         self.check_early()
     }
 
-    /// Keeps data of an early command until its turn; returns the data of any other command.
-    /// Fails if too many data are kept.
+    /// Keeps the data of an early command until its turn; returns the data of any other command.
+    /// Fails if the early messages exceed [`MAX_EARLY`].
     pub fn keep_early_data(
         &mut self,
         number: usize,
@@ -155,7 +156,7 @@ impl Session {
         can_arrive
     }
 
-    /// Removes and returns the message whose turn it is.
+    /// Removes and returns the message whose turn it is, if it has arrived.
     pub fn next_early(&mut self) -> Option<EarlyMessage> {
         let expected = self.window.expected;
         let mut early = self.early.iter();
@@ -174,7 +175,7 @@ impl Session {
         self.tasks.push(task);
     }
 
-    /// Drops tasks without a response.
+    /// Drops tasks without responding to them.
     pub fn drop_tasks(&mut self, is_dropped: impl Fn(&Task) -> bool) {
         let window = &mut self.window;
         self.tasks.retain(|task| {
@@ -190,8 +191,8 @@ impl Session {
         self.tasks.iter_mut().find(|task| task.tag == tag)
     }
 
-    /// Returns the next task that may start. Tasks start in order of arrival where their attributes
-    /// require it: a simple task may overtake one whose data are arriving.
+    /// Returns the next task that may start. Tasks start in order of arrival if their attributes
+    /// require it: a simple task may overtake one whose data are still arriving.
     pub fn next_to_start(&mut self) -> Option<&mut Task> {
         let (mut follows_any, mut follows_ordered) = (false, false);
         self.tasks.iter_mut().find(|task| {
@@ -236,7 +237,7 @@ impl Session {
     }
 }
 
-/// A command that has arrived, until it is answered.
+/// A command that has arrived and has not been answered.
 pub struct Task {
     pub tag: Tag,
     pub lun: Lun,
@@ -501,7 +502,7 @@ pub struct WindowShare {
 }
 
 impl Window {
-    /// Creates an empty window, all of which the login has announced.
+    /// Creates an empty window, whose full size the login has announced.
     pub fn new(expected: Serial) -> Self {
         Self {
             expected,
@@ -532,7 +533,8 @@ impl Window {
         Order::Next
     }
 
-    /// Returns the last command number to announce. It never decreases, as it may have been used.
+    /// Returns the last command number to announce. It never decreases, because the initiator may
+    /// have used it already.
     pub fn announce(&mut self) -> Serial {
         let free = WINDOW.saturating_sub(self.numbered);
         let max = self.expected.plus(free).previous();

@@ -1,7 +1,7 @@
-//! The iSCSI target of an export: the sessions of all initiators over one logical unit.
+//! The iSCSI target of an export: one logical unit, and the sessions of all initiators.
 //!
-//! Without power the target is absent: sessions end, and new ones end after their login, as with a
-//! disk whose port has no power.
+//! While the power is off, sessions end, and new ones end right after their login, as with a disk
+//! whose port has no power.
 
 mod messages;
 
@@ -311,8 +311,8 @@ impl IscsiTarget {
         }
     }
 
-    /// Starts a session with a connection. It replaces an existing session with the same name (RFC
-    /// 7143, "Session Reinstatement"), whose connections are returned.
+    /// Starts a session with a connection. If there is a session with the same name, replaces it
+    /// (RFC 7143, "Session Reinstatement") and returns its connections.
     fn start_session(
         &mut self,
         number: usize,
@@ -336,8 +336,9 @@ impl IscsiTarget {
         replaced.into_iter().map(|other| other.number).collect()
     }
 
-    /// Adds a connection to a session. Returns the connection with the same id that it replaces
-    /// (RFC 7143, "Connection Reinstatement"), or itself if the session has ended.
+    /// Adds a connection to a session. Returns the connections to close: one with the same id,
+    /// which is replaced (RFC 7143, "Connection Reinstatement"), or the new one if the session has
+    /// ended.
     fn join_session(&mut self, number: usize, clients: &mut Clients<'_>) -> Vec<usize> {
         let Some(connection) = clients.get_mut(number) else {
             return Vec::new();

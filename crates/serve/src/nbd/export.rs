@@ -247,8 +247,8 @@ impl NbdExport {
             due: None,
         });
         if is_zero {
-            // Its last part requests the synchronisation. If the job has already ended, its
-            // connection continues anyway.
+            // The last part requests the synchronisation. The result can be ignored, because the
+            // caller continues with this connection anyway.
             self.start_next_part(id, now, clients);
             return;
         }
@@ -261,7 +261,7 @@ impl NbdExport {
         }
     }
 
-    /// Performs the work of a job that does not involve the device; returns its error.
+    /// Performs the work of a job that does not involve the device; returns the error, if any.
     fn execute_untimed(&mut self, job: &Job) -> Option<Refusal> {
         match job.kind {
             JobKind::Refused(error, message) => {

@@ -415,7 +415,7 @@ impl IscsiTarget {
         };
         let (initiator, tag) = (session.initiator, request.task);
         let Some(task) = session.task_mut(tag) else {
-            // It may be in transit on another connection, or waiting for its turn.
+            // The task may be in transit on another connection, or waiting for its turn.
             return if session.skip(request.task_command) {
                 task_response::COMPLETE
             } else {
@@ -466,7 +466,7 @@ fn answer_ping(connection: &mut Connection, ping: &NopOut, mut data: Vec<u8>) {
     connection.send(Message::NopIn(answer), data);
 }
 
-/// Maximum length of lists that contain their own length, in bytes: far above any defect list.
+/// Maximum length of lists that contain their own length, in bytes: far more than any defect list.
 const MAX_LIST: usize = 1 << 20;
 
 struct CommandEffect {
@@ -503,8 +503,9 @@ impl CommandEffect {
     }
 }
 
-/// Shortens a write to `max` blocks, the data that the initiator has (RFC 7143, "SCSI Command": the
-/// expected length limits the transfer, and the residual count reports the difference).
+/// Shortens a write to `max` blocks, because the initiator will send no more (RFC 7143, "SCSI
+/// Command": the expected length limits the transfer, and the residual count reports the
+/// difference).
 fn shorten_write(block: &[u8], max: u64) -> Option<Vec<u8>> {
     let mut command = Command::parse(block).ok()?;
     match &mut command {
