@@ -22,7 +22,7 @@ use serde_json::{Value, json};
 use crate::export::Facts;
 use crate::power::{
     AFFECTED, InjectedFault, Losses, PendingWrite, PowerCut, PowerSwitch, Trigger, TriggerEvent,
-    TriggerSide, affected_name,
+    TriggerStage, affected_name,
 };
 use crate::sockets::Listener;
 use crate::statistics::{Access, ExportStatistics, Statistics};
@@ -373,12 +373,12 @@ impl TriggerEvent {
 
     /// Parses `before=`: the next request of a type.
     pub fn parse_before(text: &str) -> Option<Self> {
-        parse_access(text).map(|access| Self::next(TriggerSide::Before, access))
+        parse_access(text).map(|access| Self::next(TriggerStage::Before, access))
     }
 
     /// Parses `after=`: the next request of a type, or a time.
     pub fn parse_after(text: &str) -> Option<Self> {
-        let request = parse_access(text).map(|access| Self::next(TriggerSide::After, access));
+        let request = parse_access(text).map(|access| Self::next(TriggerStage::After, access));
         request.or_else(|| {
             let time = quantity::span(text).filter(|span| *span >= Span::ZERO);
             time.map(Self::Time)
@@ -389,7 +389,7 @@ impl TriggerEvent {
     /// trigger waits for a time.
     pub fn with_nth(self, nth: u64, field: &str) -> Result<Self, InputError> {
         match self {
-            Self::Request { side, access, .. } => Ok(Self::Request { side, access, nth }),
+            Self::Request { stage, access, .. } => Ok(Self::Request { stage, access, nth }),
             Self::Time(_) => {
                 let expected = "a request to count, not a time";
                 Err(InputError::new(field, &nth.to_string(), expected))
@@ -397,9 +397,9 @@ impl TriggerEvent {
         }
     }
 
-    const fn next(side: TriggerSide, access: Access) -> Self {
+    const fn next(stage: TriggerStage, access: Access) -> Self {
         let nth = 1;
-        Self::Request { side, access, nth }
+        Self::Request { stage, access, nth }
     }
 }
 
@@ -443,16 +443,16 @@ impl fmt::Display for ExportCommand {
             Command::Pending => "pending",
             Command::Trigger(trigger) => {
                 match trigger.when {
-                    TriggerEvent::Request { side, access, nth } => {
-                        let side = match side {
-                            TriggerSide::Before => "before",
-                            TriggerSide::After => "after",
+                    TriggerEvent::Request { stage, access, nth } => {
+                        let stage = match stage {
+                            TriggerStage::Before => "before",
+                            TriggerStage::After => "after",
                         };
                         let access = match access {
                             Access::Flush => "flush",
                             _ => "write",
                         };
-                        arguments.push(format!("{side}={access}"));
+                        arguments.push(format!("{stage}={access}"));
                         arguments.push(format!("nth={nth}"));
                     }
                     TriggerEvent::Time(span) => arguments.push(format!("after={}ns", span.as_ns())),

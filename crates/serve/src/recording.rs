@@ -21,7 +21,7 @@ use diskarm_trace::{Location, TraceError, Writer};
 
 use crate::statistics::RecordingSummary;
 
-/// Maximum number of requests that wait for the writer; above it, the device blocks.
+/// Maximum number of requests that wait for the writer; when it is reached, the device blocks.
 const MAX_WAITING: usize = 1 << 14;
 
 /// Observes a device. Clones observe the same disk.
@@ -128,9 +128,9 @@ pub struct Recorder {
 const FROM_FIRST_REQUEST: [&str; 2] = ["measured", "msr"];
 
 impl Recorder {
-    /// Starts writing a trace of a device with these blocks in `format` to `output`, which errors
-    /// call `name`. Also returns the tap for the device.
-    /// Fails if `format` is not a writable format.
+    /// Starts writing a trace in `format` to `output`, which errors call `name`. Also returns the
+    /// tap for the device, which has the given `blocks`. Fails if `format` is not a writable
+    /// format.
     pub fn start(
         output: File,
         name: &str,

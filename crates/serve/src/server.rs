@@ -59,7 +59,7 @@ pub trait Handshake: Send + 'static {
 }
 
 pub enum HandshakeStep<S> {
-    /// It needs more input, or its output must be sent first.
+    /// The handshake needs more input, or its output must be sent first.
     Wait,
     /// The index of the chosen export, and the session with the remaining input and output.
     Chosen(usize, Box<S>),
@@ -100,8 +100,8 @@ impl Server {
         Self::start_controlled(protocol, exports, listeners, max)
     }
 
-    /// Like [`Self::start`], for exports whose power may be cut: it keeps the previous content of
-    /// sectors whose writes can still be lost.
+    /// Starts a server whose exports can lose power. Unlike [`Self::start`], it keeps the previous
+    /// content of sectors whose writes can still be lost.
     pub fn start_controlled<P: Protocol>(
         protocol: P,
         exports: Vec<Export<P::Device>>,

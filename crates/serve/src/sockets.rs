@@ -33,7 +33,7 @@ impl Address {
         }
     }
 
-    /// Returns true if other machines can reach it.
+    /// Returns true if other machines can reach the address.
     pub fn is_public(&self) -> bool {
         match self {
             Self::Tcp(found) => found.iter().any(|address| !address.ip().is_loopback()),
@@ -75,7 +75,7 @@ impl Listener {
         Self::new(socket, path)
     }
 
-    /// Returns the sockets opened by systemd for this process. Fails if any is not TCP or Unix.
+    /// Returns the sockets that systemd opened for this process. Fails if any is not TCP or Unix.
     pub fn activated() -> io::Result<Vec<Self>> {
         let mut given = listenfd::ListenFd::from_env();
         let mut all = Vec::new();
@@ -101,7 +101,7 @@ impl Listener {
         Ok(Self { socket, path })
     }
 
-    /// Returns true if other machines can reach it.
+    /// Returns true if other machines can reach the socket.
     pub fn is_public(&self) -> bool {
         match &self.socket {
             ListeningSocket::Tcp(socket) => {
@@ -142,7 +142,8 @@ impl Listener {
         }
     }
 
-    /// Waits for a connection to a Unix socket, which will be blocking. Fails for a TCP socket.
+    /// Waits for a connection to a Unix socket; returns it in blocking mode. Fails for a TCP
+    /// socket.
     pub fn accept_unix(&self) -> io::Result<UnixStream> {
         let ListeningSocket::Unix(socket) = &self.socket else {
             return Err(io::Error::other("not a Unix socket"));

@@ -14,14 +14,14 @@ pub struct Statistics {
     pub counts: Counts,
     /// Lateness of the replies to requests that take time: the time sent minus the time due.
     pub lateness: Histogram,
-    pub late: Span,
+    pub total_lateness: Span,
 }
 
 impl Statistics {
     /// Records a reply that was sent `late` after it was due.
     pub fn record_lateness(&mut self, late: Span) {
         self.lateness.record(late);
-        self.late += late;
+        self.total_lateness += late;
     }
 }
 
@@ -146,7 +146,7 @@ impl Lateness {
         let replies = lateness.count();
         Some(Self {
             replies,
-            mean_us: statistics.late.as_ms() * 1e3 / replies as f64,
+            mean_us: statistics.total_lateness.as_ms() * 1e3 / replies as f64,
             p50_us: us(0.5)?,
             p99_us: us(0.99)?,
             p999_us: us(0.999)?,

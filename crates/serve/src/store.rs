@@ -12,15 +12,15 @@ use rustix::fs::{FallocateFlags, fallocate};
 
 use crate::nonblocking::Waker;
 
-/// The bytes of an export. Callers stay within its size.
+/// The bytes of an export. Callers must not exceed its size.
 pub trait Store: Send {
-    /// Reads from `offset` to fill `data`, which are undefined after an error.
+    /// Fills `data` with the bytes from `offset` on. After an error, the content is undefined.
     fn read(&mut self, offset: u64, data: &mut [u8]) -> io::Result<()>;
 
     /// Writes `data` at `offset`. After an error, part of the old data may be overwritten.
     fn write(&mut self, offset: u64, data: &[u8]) -> io::Result<()>;
 
-    /// Zeroes `length` bytes from `offset`. With `may_free`, they need not take up space.
+    /// Zeroes `length` bytes from `offset`. With `may_free`, the zeroes need not take up space.
     fn zero(&mut self, offset: u64, length: u64, may_free: bool) -> io::Result<()>;
 
     /// Returns the extent that begins at `offset`, limited to `length` bytes.
@@ -34,7 +34,7 @@ pub trait Store: Send {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extent {
     pub length: u64,
-    /// True if they take up no space and read as zeroes.
+    /// True if the bytes take up no space and read as zeroes.
     pub is_hole: bool,
 }
 
@@ -120,7 +120,7 @@ impl FileStore {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 let file = options.write(true).create_new(true).open(path)?;
                 file.set_len(bytes)?;
-                // The directory entry must also survive.
+                // The directory entry must also survive a crash.
                 file.sync_all()?;
                 file
             }
@@ -139,7 +139,7 @@ impl FileStore {
 /// Explains why a file could not be locked.
 fn lock(locked: Result<(), TryLockError>) -> io::Result<()> {
     locked.map_err(|error| match error {
-        TryLockError::WouldBlock => io::Error::other("it is locked by another program"),
+        TryLockError::WouldBlock => io::Error::other("the file is locked by another program"),
         TryLockError::Error(error) => error,
     })
 }
@@ -223,7 +223,7 @@ impl Store for FileStore {
 /// terabyte has no more than sixteen million chunks.
 const CHUNK: u64 = 1 << 16;
 
-/// A store in memory over zeroes or a read-only file: the chunks that were written, and the base.
+/// A store in memory: the chunks that were written, and a base of zeroes or a read-only file.
 ///
 /// Cost: memory for the written chunks, at most the export's size, and a lookup per touched chunk.
 pub struct SparseStore {
@@ -235,7 +235,7 @@ pub struct SparseStore {
 
 enum Chunk {
     Data(Box<[u8]>),
-    /// Zeroes over data of the file.
+    /// Zeroes that hide data of the file.
     Zero,
 }
 
@@ -447,7 +447,7 @@ impl FileSyncer {
         if let Some(asked) = &self.asked {
             asked
                 .send(job)
-                .unwrap_or_else(|_| panic!("the thread runs until this is dropped"));
+                .unwrap_or_else(|_| panic!("the thread runs until the syncer is dropped"));
         }
     }
 

@@ -60,10 +60,10 @@ impl Clock {
 pub trait EventSource {
     type Output;
 
-    /// Returns the time of the next event if there is no further input.
+    /// Returns the time of the next event, assuming no further input.
     fn next_event(&self) -> Option<Instant>;
 
-    /// Advances to `now`, or to the first output before it, which is returned.
+    /// Advances to `now`, or only to the next output if it is due by then; returns that output.
     fn advance(&mut self, now: Instant) -> Option<Self::Output>;
 
     fn time_of(output: &Self::Output) -> Instant;
@@ -162,7 +162,7 @@ impl<T: EventSource> Timeline<T> {
         Some((ended, due))
     }
 
-    /// Returns the clock, or the one that starts if the last input takes time.
+    /// Returns the clock or, before time starts, the clock to use if the last input takes time.
     fn any_clock(&self) -> Option<Clock> {
         let start = |at| Clock::new(at, self.speed);
         self.clock.or(self.last_input.map(start))
@@ -225,8 +225,8 @@ mod tests {
         }
     }
 
-    /// Returns the response times of requests, each of which arrives when the previous one
-    /// completes, in wall-clock time multiplied by `speed`.
+    /// Returns response times, in wall-clock time multiplied by `speed`. Each request arrives when
+    /// the previous one completes.
     fn responses(speed: f64) -> Vec<u64> {
         let model = Model::find("hp-c2247").expect("a drive");
         let start = HostInstant::now();
@@ -240,7 +240,7 @@ mod tests {
                 let request = Request::new(id, Op::Read, block, SectorCount(8));
                 let (device, at) = timeline.advance_to(now);
                 device.submit(at, request).expect("an idle drive");
-                // Only the last poll is late, or the following arrivals would also be late.
+                // Only the last poll is late. Otherwise, the following arrivals would also be late.
                 let late = Duration::from_micros(if id == 19 { 50 } else { 0 });
                 loop {
                     let next = timeline.next_due().expect("a pending event");
@@ -257,7 +257,7 @@ mod tests {
             .collect()
     }
 
-    /// The oracle is the drive without a clock.
+    /// The expected times are those of the drive without a clock.
     #[test]
     fn requests_take_as_long_as_on_the_drive() {
         let mut drive = Model::find("hp-c2247").expect("a drive").drive();

@@ -56,11 +56,11 @@ impl Tls {
     /// The server's certificate with its chain.
     pub const CERTIFICATE: &str = "server-cert.pem";
     pub const KEY: &str = "server-key.pem";
-    /// The certificates of the authorities for client certificates.
+    /// The certificates of the authorities that sign client certificates.
     pub const AUTHORITY: &str = "ca-cert.pem";
 
-    /// Reads the files in `folder`, which have the same names as for nbdkit and QEMU. Clients must
-    /// encrypt; with `verifies_clients`, they must also have a certificate of the authority.
+    /// Reads the files in `folder`, whose names are those that nbdkit and QEMU use. Clients must
+    /// encrypt. With `verifies_clients`, they must also have a certificate signed by an authority.
     pub fn load(folder: &Path, verifies_clients: bool) -> Result<Self, TlsError> {
         let provider = Arc::new(ring::default_provider());
         let certificates = certificates(folder.join(Self::CERTIFICATE))?;
@@ -69,7 +69,8 @@ impl Tls {
         let key = parsed.map_err(|error| invalid(&path, error, "a private key in PEM"))?;
         let builder = ServerConfig::builder_with_provider(Arc::clone(&provider));
         let versioned = builder.with_safe_default_protocol_versions();
-        let base = versioned.unwrap_or_else(|error| panic!("ring supports them: {error}"));
+        let base =
+            versioned.unwrap_or_else(|error| panic!("ring supports the default versions: {error}"));
         let authenticated = if verifies_clients {
             base.with_client_cert_verifier(verifier(folder, provider)?)
         } else {
@@ -104,7 +105,7 @@ fn verifier(
     verifier.map_err(|error| invalid(&path, error, expected))
 }
 
-/// Reads the certificates in a file, at least one.
+/// Reads the certificates in a file, which must contain at least one.
 fn certificates(path: PathBuf) -> Result<Vec<CertificateDer<'static>>, TlsError> {
     let data = read(&path)?;
     let found: Result<Vec<_>, pem::Error> = CertificateDer::pem_slice_iter(&data).collect();
@@ -183,7 +184,7 @@ impl TlsSession {
         Ok((count > 0).then_some(count))
     }
 
-    /// Encrypts as much as fits; returns `None` if there is no room.
+    /// Encrypts and sends as much as fits; returns `None` if there is no room.
     pub fn send(&mut self, socket: &mut impl Write, data: &[u8]) -> io::Result<Option<usize>> {
         if !self.flush(socket)? {
             return Ok(None);

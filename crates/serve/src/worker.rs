@@ -20,8 +20,8 @@ use crate::nonblocking::{WakeReceiver, Waker, wait};
 use crate::sockets::Stream;
 use crate::statistics::Statistics;
 
-/// The thread stops sleeping and polls the clock this long before something is due: longer than
-/// most machines take to wake up. At a hundred replies per second that is 2 % of a processor.
+/// The thread stops sleeping and polls the clock this long before something is due. Most machines
+/// wake up faster. At a hundred replies per second, polling takes 2 % of a processor.
 const WAKE_EARLY: Duration = Duration::from_micros(200);
 
 /// Time limit for outstanding replies when the service stops.
@@ -86,7 +86,7 @@ impl<S: Session> WorkerHandle<S> {
         ))
     }
 
-    /// Stops accepting requests; the service ends when all have been answered.
+    /// Stops accepting requests; the service ends when all requests have been answered.
     pub fn stop(&self) {
         self.send(Message::Stop);
     }
@@ -218,7 +218,7 @@ impl<D: Service> Worker<D> {
                 Message::Control(command, answer) => {
                     let reply = self.service.execute_command(&command);
                     self.close_if_off();
-                    // The caller may have hung up.
+                    // The caller may no longer wait.
                     let _ = answer.send(reply);
                 }
                 Message::Stop => self.stopping = Some(HostInstant::now() + DRAIN_TIMEOUT),
@@ -376,7 +376,8 @@ pub struct ConnectionError;
 
 /// The server's side of a connection after its handshake, without the socket.
 pub trait Session: Send + 'static {
-    /// Returns the free space for input. The caller reports what it used to [`Self::filled`].
+    /// Returns the free space for input. The caller passes the number of bytes read to
+    /// [`Self::filled`].
     fn room(&mut self) -> &mut [u8];
 
     fn filled(&mut self, count: usize);
@@ -407,7 +408,7 @@ pub trait Service: PowerControl + Send + 'static {
         Vec::new()
     }
 
-    /// Handles the next message that has arrived at a connection; returns false if there is none.
+    /// Handles the next message that has arrived on a connection; returns false if there is none.
     /// Fails if the client has violated the protocol in a way that requires closing the connection.
     fn handle_next(
         &mut self,
@@ -424,8 +425,8 @@ pub trait Service: PowerControl + Send + 'static {
         Vec::new()
     }
 
-    /// Moves replies to the output of a session while there is room.
-    /// Fails if data could not be read after the start of a reply that cannot report an error.
+    /// Moves replies to the output of a session while there is room. Fails if the store fails in
+    /// the middle of a reply, which can then no longer report an error.
     fn fill(&mut self, session: &mut Self::Session) -> Result<(), ConnectionError>;
 
     /// Removes a connection and aborts its requests.
@@ -493,7 +494,7 @@ impl<S: Session> Connection<S> {
             if self.session.output().is_empty() {
                 break;
             }
-            // Sending includes the time that the operating system takes to wake the client.
+            // The clock is read first, because sending includes the time taken to wake the client.
             sent_at = HostInstant::now();
             match self.stream.send(self.session.output())? {
                 Some(count) => self.session.sent(count),
@@ -507,7 +508,7 @@ impl<S: Session> Connection<S> {
     }
 }
 
-/// Records the lateness of replies that were `due` and sent at `sent_at`.
+/// Records the lateness of replies that were due at the times `due` and were sent at `sent_at`.
 fn record(due: &mut Vec<HostInstant>, sent_at: HostInstant, statistics: &mut Statistics) {
     for due in due.drain(..) {
         let late = sent_at.saturating_duration_since(due).as_nanos();

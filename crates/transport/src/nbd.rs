@@ -28,7 +28,7 @@ const MAX_ANSWER_LENGTH: u32 = 1 << 16;
 /// Maximum number of answers to one option; the protocol defines four kinds.
 const MAX_ANSWERS: usize = 64;
 
-/// Maximum of the minimum block size (section "Block size constraints"), in bytes.
+/// The largest minimum block size that is accepted (section "Block size constraints"), in bytes.
 const MAX_SECTOR: u64 = 1 << 16;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -197,7 +197,7 @@ fn receive_answers(stream: &mut Stream, export: &str) -> Result<Size, Lost> {
     Err(protocol_error("too many answers to one option"))
 }
 
-/// Converts the size of an export in bytes and its minimum block size.
+/// Converts the size of an export from bytes to blocks of at least the minimum size.
 fn export_size(bytes: u64, minimum: u64) -> Result<Size, Lost> {
     if !minimum.is_power_of_two() || minimum > MAX_SECTOR {
         return Err(protocol_error(format!(
@@ -261,7 +261,7 @@ impl Reader for Client {
 
 impl Drop for Client {
     fn drop(&mut self) {
-        // A server that does not receive it will see the connection close.
+        // A server that does not receive the command will see the connection close.
         let _ = self.send(Command::Disconnect, 0, 0);
     }
 }

@@ -30,8 +30,8 @@ const BATCH: u64 = 128;
 /// Bytes to read from the start of the drive: up to the superblock of btrfs.
 const FRONT_LENGTH: usize = 0x1_0048;
 
-/// Bytes to read from the end of the drive: the backup of a GPT, and superblocks of Linux's
-/// software RAID of versions 0.90 and 1.0, which are up to 128 KiB before the end.
+/// Bytes to read from the end of the drive, which contain the backup of a GPT and the superblocks
+/// of Linux's software RAID, versions 0.90 and 1.0.
 const END_LENGTH: usize = 0x2_0000;
 
 const GPT: &[u8] = b"EFI PART";
@@ -89,7 +89,7 @@ pub fn leaves_data_alone(block: &[u8], list: &[u8]) -> bool {
             | Command::ReportSupportedTaskManagementFunctions { .. },
         ) => true,
         Ok(Command::LogSense { save, .. }) => !save,
-        // Only the translate address page: a self-test may write, and so may vendor-specific pages.
+        // Only the translate address page is safe: self-tests and vendor-specific pages may write.
         Ok(Command::SendDiagnostic {
             self_test_code,
             page_format,
@@ -129,7 +129,7 @@ pub fn command_name(block: &[u8]) -> String {
 
 /// Identifies the content of a drive by its first and last blocks; `None` if it looks erased.
 pub fn content(drive: &mut dyn Transport) -> Result<Option<&'static str>, Error> {
-    // Repeats READ CAPACITY if the drive has a reset to report first.
+    // This repeats READ CAPACITY if the drive has a reset to report first.
     let mut disk = Disk::new(drive)?;
     let (blocks, size) = (disk.sectors().0, disk.sector_size().0);
     let mut read = |length: usize, at_end: bool| {
@@ -154,7 +154,7 @@ fn identify(front: &[u8], end: &[u8]) -> Option<&'static str> {
     let at_front = SIGNATURES
         .iter()
         .find_map(|&(offset, bytes, name)| front.get(offset..)?.starts_with(bytes).then_some(name));
-    // Counted from the end of the drive, which is the end of a sector.
+    // Sectors are counted from the end of the drive, which is the end of a sector.
     let at_end = end.rchunks_exact(512).find_map(|sector| match sector {
         _ if sector.starts_with(GPT) => Some("the backup of a partition table (GPT)"),
         _ if sector.starts_with(RAID) => Some(RAID_NAME),
@@ -237,7 +237,7 @@ mod tests {
         identify(&front, &[])
     }
 
-    /// Offsets from the documentation of the file systems.
+    /// The offsets are from the documentation of the file systems.
     #[test]
     fn contents_are_recognized() {
         for (at, bytes, what) in [
@@ -279,7 +279,7 @@ mod tests {
         assert_eq!(with(END_LENGTH - 512, b"EFI PART"), backup);
         assert_eq!(with(END_LENGTH - 4096, b"EFI PART"), backup);
         assert_eq!(with(0, b"\xfc\x4e\x2b\xa9"), Some(RAID_NAME));
-        // Not at the start of a sector.
+        // Signatures count only at the start of a sector.
         assert_eq!(with(100, b"EFI PART"), Some(DATA_NAME));
     }
 
@@ -287,7 +287,7 @@ mod tests {
     fn an_erased_drive_has_no_content() {
         assert_eq!(identify(&[0; FRONT_LENGTH], &[0; END_LENGTH]), None);
         assert_eq!(identify(&[0xff; FRONT_LENGTH], &[0xff; END_LENGTH]), None);
-        // After measurements, which write zeros.
+        // Measurements write zeros.
         let written = [[0; 512], [0xff; 512]].concat();
         assert_eq!(identify(&written, &[0xff; END_LENGTH]), None);
         assert_eq!(identify(&[], &[]), None);

@@ -24,7 +24,7 @@ use super::unit::{Disk, UnitStore};
 use crate::control::PowerControl;
 use crate::export::{DeviceFactory, Export, Facts};
 use crate::nonblocking::Waker;
-use crate::power::{DataPath, Losses, PendingWrite, PowerCut, PowerSwitch, TriggerSide};
+use crate::power::{DataPath, Losses, PendingWrite, PowerCut, PowerSwitch, TriggerStage};
 use crate::statistics::{Access, Statistics};
 use crate::store::FileSyncer;
 use crate::timeline::{Speed, Timeline};
@@ -126,7 +126,7 @@ impl IscsiTarget {
             && let Some(task) = session.next_to_start()
         {
             task.state = TaskState::Started;
-            if self.power.count_request(TriggerSide::Before, task.access) {
+            if self.power.count_request(TriggerStage::Before, task.access) {
                 return;
             }
             let data = std::mem::take(&mut task.data);
@@ -185,7 +185,7 @@ impl IscsiTarget {
             && let Some(task) = session.task_mut(Tag(response.id as u32))
         {
             self.statistics.counts.written_bytes += task.writes_bytes;
-            self.power.count_request(TriggerSide::After, task.access);
+            self.power.count_request(TriggerStage::After, task.access);
         }
         let Response {
             id,

@@ -14,7 +14,7 @@ use super::session::{Input, NbdSession};
 use crate::control::PowerControl;
 use crate::export::{DeviceFactory, Export, Facts};
 use crate::nonblocking::Waker;
-use crate::power::{DataPath, Losses, PendingWrite, PowerCut, PowerSwitch, TriggerSide, WriteId};
+use crate::power::{DataPath, Losses, PendingWrite, PowerCut, PowerSwitch, TriggerStage, WriteId};
 use crate::statistics::Statistics;
 use crate::store::FileSyncer;
 use crate::timeline::Timeline;
@@ -180,7 +180,7 @@ impl NbdExport {
         clients.get_mut(number)?.reply(active.job, active.error);
         if active.error.is_none() {
             let access = active.job.kind.access();
-            self.power.count_request(TriggerSide::After, access);
+            self.power.count_request(TriggerStage::After, access);
         }
         if let Some(due) = active.due {
             clients.record_due(number, due);
@@ -207,7 +207,7 @@ impl NbdExport {
     fn start(&mut self, number: usize, job: Job, now: HostInstant, clients: &mut Clients<'_>) {
         let access = job.kind.access();
         self.statistics.counts.count(access, job.length);
-        if self.power.count_request(TriggerSide::Before, access) {
+        if self.power.count_request(TriggerStage::Before, access) {
             return;
         }
         let is_zero = matches!(job.kind, JobKind::Zero { .. });
@@ -226,7 +226,7 @@ impl NbdExport {
         }
         if !takes_time && !syncs {
             match job.kind {
-                _ if error.is_none() => _ = self.power.count_request(TriggerSide::After, access),
+                _ if error.is_none() => _ = self.power.count_request(TriggerStage::After, access),
                 JobKind::Refused(..) => {}
                 _ => self.statistics.counts.failed += 1,
             }

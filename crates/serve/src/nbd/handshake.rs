@@ -1,4 +1,4 @@
-//! The handshake: a client chooses an export and the format of replies.
+//! The handshake, in which a client chooses an export and the format of replies.
 
 use diskarm_wire::nbd::option::{
     AnswerHeader, BlockSizes, Choice, Context, ExportInfo, ListedExport, OptionHeader, Queries,
@@ -29,9 +29,9 @@ pub struct NbdHandshake {
 /// Encryption of a connection (section "TLS support").
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Encryption {
-    /// The server does not offer it.
+    /// The server does not offer encryption.
     Off,
-    /// Used if the client asks for it.
+    /// The client may start TLS.
     Offered,
     /// The client must start TLS before anything else.
     Required,
@@ -52,7 +52,7 @@ enum State {
 /// The state of a handshake after a step.
 #[derive(Debug, PartialEq, Eq)]
 pub enum NbdStep {
-    /// It needs more input, or its output must be sent first.
+    /// The handshake needs more input, or its output must be sent first.
     Wait,
     /// The client has chosen an export. The session starts once the output has been sent.
     Negotiated(NegotiatedExport),
@@ -120,7 +120,7 @@ impl NbdHandshake {
             return NbdStep::Close;
         }
         if !flags.fixed_newstyle {
-            // Such a client cannot start TLS.
+            // Only clients with the fixed newstyle can start TLS.
             match self.encryption {
                 Encryption::Required => return NbdStep::Close,
                 _ => self.encryption = Encryption::Off,
@@ -267,7 +267,7 @@ impl NbdHandshake {
             return NbdStep::Wait;
         };
         if is_full && option == code::GO {
-            let message = b"the server has reached its limit of connections";
+            let message = b"the server has reached its maximum number of connections";
             self.answer(option, answer::POLICY, message);
             return NbdStep::Wait;
         }
@@ -324,7 +324,7 @@ impl NbdHandshake {
         let lists_all = !is_choice && queries.count == 0;
         if lists_all || queries.queries().any(is_supported) {
             let context = Context {
-                // The id is reserved in a list.
+                // In a list, the id is a reserved field.
                 id: if is_choice { ALLOCATION } else { 0 },
                 name: Context::ALLOCATION,
             };

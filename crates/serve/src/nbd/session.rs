@@ -26,7 +26,7 @@ pub struct NegotiatedExport {
     pub headers: Headers,
     /// True if the client may request block status.
     pub has_status: bool,
-    /// Input after the handshake.
+    /// Input that followed the handshake.
     pub rest: Vec<u8>,
 }
 
@@ -60,22 +60,22 @@ pub(super) struct ReceivingJob {
 pub enum Input<'a> {
     /// A request that has arrived with all its data.
     Request(Job),
-    /// A valid write, whose data follow. The caller calls [`NbdSession::identify_write`].
+    /// A valid write, whose data follow. The caller must call [`NbdSession::identify_write`].
     WriteStart { offset: u64, length: u64 },
-    /// Whole sectors of a write; the caller stores them or calls [`NbdSession::refuse_write`].
+    /// Whole sectors of a write. The caller must store them or call [`NbdSession::refuse_write`].
     WriteData {
         write: WriteId,
         offset: u64,
         data: &'a [u8],
     },
-    /// Nothing until more input arrives or replies have been sent.
+    /// Nothing can be done until more input arrives or replies have been sent.
     Wait,
-    /// Not NBD: the connection must be closed.
+    /// The input is not NBD; the connection must be closed.
     Invalid,
 }
 
 impl NbdSession {
-    /// Continues after the handshake; `output` is the handshake's unsent output.
+    /// Creates a session after the handshake; `output` is the handshake's unsent output.
     pub fn new(facts: Facts, negotiated: &NegotiatedExport, output: &[u8]) -> Self {
         let mut session = Self {
             facts,
@@ -183,7 +183,8 @@ impl NbdSession {
         }
     }
 
-    /// Takes the write whose data were arriving, shortened to the data that have arrived.
+    /// Removes and returns the write whose data were arriving, shortened to the data that have
+    /// arrived.
     pub(super) fn take_partial_write(&mut self) -> Option<Job> {
         let receiving = self.receiving.take()?;
         (receiving.job.kind == JobKind::Write).then(|| Job {
@@ -198,8 +199,8 @@ impl NbdSession {
         self.replies.push_back(Reply { job, error, done });
     }
 
-    /// Moves replies to the output while there is room, with data read from `store`.
-    /// Fails if data could not be read after the start of a reply that cannot report an error.
+    /// Moves replies to the output while there is room, with data read from `store`. Fails if the
+    /// store fails in the middle of a reply, which can then no longer report an error.
     pub fn fill(&mut self, store: &mut dyn Store) -> Result<(), ConnectionError> {
         while let Some(reply) = self.replies.front_mut() {
             let mut writer = ReplyWriter {
@@ -249,16 +250,16 @@ impl worker::Session for NbdSession {
     }
 }
 
-/// Returns true if an extended request has a payload; its length is then that of the payload.
+/// Returns true if an extended request has a payload, whose length is then that of the request.
 fn has_payload(request: &Request) -> bool {
     let flags = CommandFlags::parse(&request.flags.to_be_bytes());
     flags.is_ok_and(|flags| flags.payload)
 }
 
 const MAX_CHUNK: u64 = 128 << 10;
-/// Maximum number of extents of a block status reply.
+/// Maximum number of extents in a block status reply.
 const MAX_EXTENTS: usize = 1 << 10;
-/// Maximum number of extents read from the store for such a reply.
+/// Maximum number of extents read from the store for a block status reply.
 const MAX_LOOKUPS: usize = 1 << 14;
 
 /// A reply, which may be partly sent.
@@ -278,7 +279,7 @@ pub(super) struct ReplyWriter<'a> {
 impl ReplyWriter<'_> {
     /// Writes the reply to the output; returns false if there is no room for all of it.
     pub fn write(&mut self, reply: &mut Reply) -> Result<bool, ConnectionError> {
-        // Enough for any message without data, with the longest error.
+        // This is enough for any message without data, even with the longest error.
         if self.output.room_len() < 256 {
             return Ok(false);
         }
@@ -372,7 +373,7 @@ impl ReplyWriter<'_> {
         const OFFSET: usize = 8;
         let job = reply.job;
         if job.is_undivided && job.length > MAX_CHUNK {
-            self.error(&job, Error::Overflow, "too long for one chunk");
+            self.error(&job, Error::Overflow, "the data are too long for one chunk");
             return true;
         }
         let header = Chunk::header_length(self.headers) + OFFSET;
@@ -443,7 +444,7 @@ impl ReplyWriter<'_> {
     }
 }
 
-/// Returns the extents of the blocks of `job`: each with its length, and whether it is a hole.
+/// Returns the length of each extent in the blocks of `job`, and whether it is a hole.
 fn extents(store: &mut dyn Store, job: &Job, is_long: bool) -> io::Result<Vec<(u64, bool)>> {
     // The largest length in whole sectors that fits in 32 bits.
     let max = if is_long {

@@ -48,7 +48,7 @@ pub struct Cache {
     pub acknowledged: u64,
     /// Number of versions of all sectors; sectors written twice count twice.
     pub versions: u64,
-    /// Sectors of acknowledged writes that, if `is_timed`, have reached the media.
+    /// Sectors of acknowledged writes; if `is_timed`, only of those that have reached the media.
     settled_sectors: u64,
 }
 
@@ -58,11 +58,11 @@ struct CachedWrite {
     sectors: u64,
     /// Sectors that have not reached the media.
     left: u64,
-    /// True if the drive has received it.
+    /// True if the drive has received the write.
     is_submitted: bool,
-    /// True if its data are not yet in the store.
+    /// True if the data are not yet in the store.
     is_planned: bool,
-    /// The number of writes acknowledged before it; `None` until it is acknowledged.
+    /// The number of writes acknowledged before this one; `None` until this one is acknowledged.
     acknowledged: Option<u64>,
 }
 
@@ -72,7 +72,7 @@ struct Version {
     write: Option<u64>,
     /// The previous content; for a planned write, the new content.
     before: SectorData,
-    /// True if it has reached the media.
+    /// True if the version has reached the media.
     is_persisted: bool,
 }
 
@@ -95,8 +95,8 @@ pub struct PendingWrite {
 }
 
 impl Cache {
-    /// Keeps at most `capacity` sectors of acknowledged writes that are not safe. With `is_timed`,
-    /// the caller reports what has reached the media.
+    /// Creates a cache for at most `capacity` sectors of acknowledged writes that are not safe.
+    /// With `is_timed`, the caller reports what has reached the media.
     pub fn new(capacity: u64, is_timed: bool) -> Self {
         Self {
             capacity,
@@ -110,7 +110,7 @@ impl Cache {
         }
     }
 
-    /// Registers a write whose data start to arrive.
+    /// Registers a write whose data will arrive.
     pub fn open(&mut self, first: u64, sectors: u64) -> WriteId {
         let number = self.next;
         self.next += 1;
@@ -131,7 +131,7 @@ impl Cache {
         self.push(Some(write.0), sector, before);
     }
 
-    /// Records the content of a sector before a trim, which only matters where writes are kept.
+    /// Records the content of a sector before a trim. Needed only for sectors with kept writes.
     pub fn record_trim(&mut self, sector: u64, before: SectorData) {
         self.push(None, sector, before);
     }
@@ -149,7 +149,7 @@ impl Cache {
         versions.insert(index, version);
     }
 
-    /// Returns the sectors of `[first, first + sectors)` that are changed by writes kept here.
+    /// Returns the sectors in `[first, first + sectors)` that kept writes have changed.
     pub fn changed_sectors(&self, first: u64, sectors: u64) -> Vec<u64> {
         let range = self.sectors.range(first..first + sectors);
         range.map(|(sector, _)| *sector).collect()
@@ -162,7 +162,7 @@ impl Cache {
         }
     }
 
-    /// Shortens the write to its first `sectors`: no more will arrive.
+    /// Shortens the write to its first `sectors` sectors, because no more will arrive.
     pub fn shorten(&mut self, write: WriteId, sectors: u64) {
         if let Some(written) = self.writes.get_mut(&write.0) {
             written.left = sectors;
@@ -204,8 +204,8 @@ impl Cache {
         self.make_room();
     }
 
-    /// Corrects the assumed order of unacknowledged writes: where another one was assumed to be on
-    /// the media instead of `write`, which is being acknowledged, exchanges the two.
+    /// Corrects the assumed order of unacknowledged writes when `write` is acknowledged: in each
+    /// sector where another write was assumed to be on the media instead, exchanges the two.
     fn reassign_persisted(&mut self, write: WriteId) {
         let Some(&own) = self.writes.get(&write.0).filter(|own| own.left > 0) else {
             return;
@@ -243,7 +243,7 @@ impl Cache {
         }
     }
 
-    /// Makes the write, and those before it in its sectors, permanent.
+    /// Makes the write permanent, and drops the older versions of its sectors.
     pub fn make_safe(&mut self, write: WriteId) {
         let Some(safe) = self.writes.remove(&write.0) else {
             return;
@@ -282,7 +282,7 @@ impl Cache {
         }
     }
 
-    /// Makes the oldest writes safe while the drive's buffer could not hold all of them.
+    /// Makes the oldest writes safe until the drive's buffer could hold the remaining ones.
     fn make_room(&mut self) {
         while self.settled_sectors > self.capacity {
             let is_settled = |written: &&CachedWrite| {
@@ -308,7 +308,7 @@ impl Cache {
         .collect()
     }
 
-    /// Empties the cache; returns the content of the sectors that lose their newest data.
+    /// Empties the cache; returns the surviving content of the sectors that lose data.
     pub fn cut(&mut self, cut: &PowerCut) -> (Vec<(u64, SectorData)>, Losses) {
         let survivors = self.survivors(cut);
         let mut reverted = Vec::new();
@@ -343,8 +343,8 @@ impl Cache {
         };
     }
 
-    /// Returns the number of sectors, from the first, that survive of each write whose survival is
-    /// random: none or all, or, of a torn write, any number but all.
+    /// Chooses how many of its first sectors each write keeps whose survival is random: none or
+    /// all, or for a torn write, any number but all.
     fn survivors(&self, cut: &PowerCut) -> BTreeMap<u64, u64> {
         let mut random = Pcg64Mcg::seed_from_u64(cut.seed);
         let mut survivors = BTreeMap::new();
@@ -362,7 +362,7 @@ impl Cache {
         survivors
     }
 
-    /// Counts the versions of a sector, from the oldest up to the last one that survives.
+    /// Counts the versions of a sector up to the last one that survives.
     fn surviving_versions(
         &self,
         sector: u64,
@@ -389,7 +389,7 @@ impl Cache {
 }
 
 impl CachedWrite {
-    /// Returns the number of its sectors if it is acknowledged and `is_settled`, otherwise 0.
+    /// Returns the number of sectors if the write is acknowledged and `is_settled`, otherwise 0.
     fn settled_sectors_if(&self, is_settled: bool) -> u64 {
         match self.acknowledged {
             Some(_) if is_settled => self.sectors,
@@ -398,7 +398,7 @@ impl CachedWrite {
     }
 }
 
-/// Returns the index of the first planned version. Searches from the end: thousands may precede it.
+/// Returns the index of the first planned version. Searches backwards: thousands may precede it.
 fn first_planned(versions: &[Version], writes: &BTreeMap<u64, CachedWrite>) -> usize {
     let is_carried_out = |version: &Version| {
         let write = version.write.and_then(|write| writes.get(&write));
@@ -409,7 +409,7 @@ fn first_planned(versions: &[Version], writes: &BTreeMap<u64, CachedWrite>) -> u
 }
 
 impl Cache {
-    /// Plans the `data` of a write, in sectors of `sector` bytes.
+    /// Keeps the `data` of a write, in sectors of `sector` bytes, until it is carried out.
     pub fn plan(&mut self, write: WriteId, data: &[u8], sector: u64) {
         let Some(written) = self.writes.get_mut(&write.0) else {
             return;
@@ -425,7 +425,7 @@ impl Cache {
         }
     }
 
-    /// Returns the first sector of a planned write, and its data.
+    /// Returns the first sector and the data of a planned write.
     pub fn planned_data(&self, write: WriteId) -> Option<(u64, Vec<u8>)> {
         let written = self.writes.get(&write.0).filter(|own| own.is_planned)?;
         let range = written.first..written.first + written.sectors;
@@ -463,7 +463,7 @@ impl Cache {
         planned.map(|(number, _)| WriteId(*number)).collect()
     }
 
-    /// Drops a planned write because the drive failed or aborted it. Any other write becomes safe.
+    /// Drops a planned write, which the drive failed or aborted. Makes any other write safe.
     pub fn withdraw(&mut self, write: WriteId) {
         let Some(&written) = self.writes.get(&write.0) else {
             return;

@@ -15,7 +15,7 @@ use crate::statistics::Access;
 pub struct PowerSwitch {
     pub is_on: bool,
     trigger: Option<Trigger>,
-    /// The time at which a trigger cuts the power, if it waits for one.
+    /// The time at which the trigger cuts the power, if it waits for a time.
     pub trigger_time: Option<HostInstant>,
     /// A cut that is due as soon as pending replies have been sent.
     due: Option<PowerCut>,
@@ -42,12 +42,12 @@ impl PowerSwitch {
         self.is_on && self.due.is_none()
     }
 
-    /// Counts a request that has reached `side`; returns true if that cuts the power.
-    pub fn count_request(&mut self, side: TriggerSide, access: Access) -> bool {
+    /// Counts a request that has reached `stage`; returns true if that cuts the power.
+    pub fn count_request(&mut self, stage: TriggerStage, access: Access) -> bool {
         let Some(trigger) = &mut self.trigger else {
             return false;
         };
-        if !trigger.when.count_request(side, access) {
+        if !trigger.when.count_request(stage, access) {
             return false;
         }
         self.due = Some(trigger.cut);
@@ -97,7 +97,7 @@ pub struct Trigger {
 pub enum TriggerEvent {
     /// The n-th request of a type after arming.
     Request {
-        side: TriggerSide,
+        stage: TriggerStage,
         /// Flushes or writes; writing zeroes counts as a write.
         access: Access,
         /// At least 1.
@@ -108,7 +108,7 @@ pub enum TriggerEvent {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TriggerSide {
+pub enum TriggerStage {
     /// The request has arrived with its data; the drive does not receive it.
     Before,
     /// The request has been answered.
@@ -117,13 +117,13 @@ pub enum TriggerSide {
 
 impl TriggerEvent {
     /// Counts a request that has reached `at`; returns true if it is the event.
-    fn count_request(&mut self, at: TriggerSide, found: Access) -> bool {
-        let Self::Request { side, access, nth } = self else {
+    fn count_request(&mut self, at: TriggerStage, found: Access) -> bool {
+        let Self::Request { stage, access, nth } = self else {
             return false;
         };
         let is_write = |access| matches!(access, Access::Write | Access::Zero);
         let is_match = found == *access || is_write(found) && is_write(*access);
-        if at != *side || !is_match {
+        if at != *stage || !is_match {
             return false;
         }
         *nth -= 1;
@@ -141,7 +141,8 @@ pub struct InjectedFault {
 }
 
 impl InjectedFault {
-    /// The exclusive end of a range up to the end of the disk: no disk has this many sectors.
+    /// The exclusive end of a range that extends to the end of the disk. No disk has so many
+    /// sectors.
     pub const ALL: Lbn = Lbn(1 << 48);
 }
 
@@ -193,7 +194,7 @@ impl InjectedFaults {
         self.all().push(injected);
     }
 
-    /// Repairs the blocks of `[first, end)`. The rest of a range keeps its remaining count.
+    /// Repairs the blocks of `[first, end)`. What remains of a range keeps the range's count.
     pub fn heal(&self, first: Lbn, end: Lbn) {
         let rest = |injected: InjectedFault| {
             let bad = injected.blocks;
@@ -275,7 +276,7 @@ mod tests {
         let now = HostInstant::now();
         let later = now + Duration::from_secs(1);
         let flush = TriggerEvent::Request {
-            side: TriggerSide::Before,
+            stage: TriggerStage::Before,
             access: Access::Flush,
             nth: 1,
         };
@@ -284,11 +285,11 @@ mod tests {
         switch.arm(trigger(time, 1), now);
         switch.arm(trigger(flush, 2), now);
         assert_eq!(switch.take_due(later), None);
-        assert!(switch.count_request(TriggerSide::Before, Access::Flush));
+        assert!(switch.count_request(TriggerStage::Before, Access::Flush));
         assert_eq!(switch.take_due(now).map(|cut| cut.seed), Some(2));
         switch.arm(trigger(flush, 3), now);
         switch.arm(trigger(time, 4), now);
-        assert!(!switch.count_request(TriggerSide::Before, Access::Flush));
+        assert!(!switch.count_request(TriggerStage::Before, Access::Flush));
         // An earlier cut also disarms a trigger that waits for a time.
         switch.record_cut(Losses::default());
         assert_eq!(switch.take_due(later), None);

@@ -88,7 +88,7 @@ fn a_snapshot_does_not_change_its_file() {
         let mut store = SparseStore::over(&path, BYTES).expect("a file");
         check_operations(&mut store, bytes.clone(), seed);
     }
-    // Whole chunks that hide the file's chunks.
+    // Zeroes also hide whole chunks of the file.
     let mut store = SparseStore::over(&path, BYTES).expect("a file");
     store.zero(100, BYTES - 100, true).expect("zeroed");
     let mut data = vec![0xaa; BYTES as usize];
@@ -126,7 +126,7 @@ fn a_file_is_served_once_and_must_match_the_size() {
     let store = FileStore::open(&path, BYTES, false).expect("a file");
     let why = |opened: io::Result<FileStore>| opened.err().map(|error| error.to_string());
     let again = FileStore::open(&path, BYTES, false);
-    let expected = "it is locked by another program";
+    let expected = "the file is locked by another program";
     assert_eq!(why(again).as_deref(), Some(expected));
     drop(store);
     let other = FileStore::open(&path, BYTES - 512, false);

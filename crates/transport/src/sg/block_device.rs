@@ -20,7 +20,7 @@ const NO_SCSI: &str = "a device that accepts no SCSI commands";
 const PARTITION: &str = "a partition";
 
 /// Returns the name of the block device of a disk, such as `sda`, given the path of that device or
-/// of a SCSI generic device. The latter has none if no disk driver is attached.
+/// of a SCSI generic device. `None` if no disk driver is attached to a generic device.
 pub fn name(path: &Path) -> Result<Option<String>, Error> {
     let metadata = fs::metadata(path).map_err(Error::file(path))?;
     let device = metadata.rdev();
@@ -53,7 +53,8 @@ fn generic(sysfs: &Path, number: &str) -> Result<Option<String>, &'static str> {
     Ok(block.map(|entry| entry.file_name().to_string_lossy().into_owned()))
 }
 
-/// Returns the name of the block device with this number. It may not support SCSI commands.
+/// Returns the name of the block device with this number. Not every block device supports SCSI
+/// commands.
 fn block(sysfs: &Path, number: &str) -> Result<String, &'static str> {
     let path = sysfs.join("dev/block").join(number);
     if path.join("partition").exists() {
@@ -68,18 +69,18 @@ fn resolved_name(link: &Path) -> Option<String> {
     Some(path.file_name()?.to_string_lossy().into_owned())
 }
 
-/// A block device with blocks of the disk: the disk, a partition, or a device built on them.
+/// A block device that contains blocks of a disk: the disk, a partition, or a device built on them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Block {
     /// Kernel name, such as `sda1` or `dm-0`.
     pub name: String,
     /// Major and minor number, such as `8:1`.
     pub number: String,
-    /// The underlying device, unless it is the disk or a partition.
+    /// The underlying device; `None` for the disk and its partitions.
     pub made_of: Option<String>,
 }
 
-/// Returns all block devices that contain blocks of the disk `name`; the disk first.
+/// Returns all block devices that contain blocks of the disk `name`, the disk first.
 pub fn blocks(sysfs: &Path, name: &str) -> io::Result<Vec<Block>> {
     let class = sysfs.join("class/block");
     let mut found: Vec<Block> = Vec::new();
@@ -114,8 +115,8 @@ fn names(folder: &Path) -> io::Result<BTreeSet<String>> {
         .collect()
 }
 
-/// Describes how one of the devices is used; `None` if none is. `mountinfo` and `swaps` are the
-/// contents of `/proc/self/mountinfo` and `/proc/swaps`.
+/// Describes how one of the devices is used; `None` if none is in use. `mountinfo` and `swaps` are
+/// the contents of `/proc/self/mountinfo` and `/proc/swaps`.
 pub fn usage(blocks: &[Block], mountinfo: &str, swaps: &str) -> Option<String> {
     // A line of `mountinfo` contains an id, the parent's id, the device number, the root within it,
     // the mount point, and other fields; after a dash, the type of the file system and its source
