@@ -36,7 +36,6 @@ pub enum Reply {
     Statistics(Box<Statistics>),
 }
 
-/// Writes that have not reached the media.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct PendingReport {
     pub is_powered: bool,
@@ -54,7 +53,6 @@ pub trait PowerControl {
     /// the media.
     fn can_lose_writes(&self) -> bool;
 
-    /// Returns the writes that have not reached the media.
     fn pending_writes(&mut self) -> Vec<PendingWrite>;
 
     /// Reverts the writes that do not survive, drops all requests in progress without replying, and

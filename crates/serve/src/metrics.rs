@@ -13,11 +13,9 @@ use crate::statistics::{ExportStatistics, Lateness};
 
 /// Maximum length of a request up to its empty line, in bytes.
 const MAX_HEAD: u64 = 8 << 10;
-/// Timeout for a client.
 const TIMEOUT: Duration = Duration::from_secs(2);
 const TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// A metric family with samples for each export.
 struct Family {
     name: &'static str,
     kind: &'static str,

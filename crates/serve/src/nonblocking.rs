@@ -23,7 +23,6 @@ impl Waker {
         Ok((Self(waker), WakeReceiver(receiver)))
     }
 
-    /// Returns another waker for the same thread.
     pub fn try_clone(&self) -> io::Result<Self> {
         self.0.try_clone().map(Self)
     }

@@ -143,7 +143,6 @@ impl Server {
         Arc::clone(&self.handles)
     }
 
-    /// Returns a reader of the statistics so far.
     pub fn watcher(&self) -> Watcher {
         let exports = self.handles();
         Watcher { exports }

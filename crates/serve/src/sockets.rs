@@ -57,7 +57,6 @@ impl std::fmt::Display for Address {
 /// A socket that accepts connections. The file of a Unix socket is removed on drop.
 pub struct Listener {
     socket: ListeningSocket,
-    /// The file to remove on drop.
     path: Option<PathBuf>,
 }
 
@@ -225,7 +224,6 @@ impl AsFd for Listener {
     }
 }
 
-/// A connected socket of any kind.
 pub(crate) trait Socket: Read + Write + AsFd + Send {}
 impl<T: Read + Write + AsFd + Send> Socket for T {}
 

@@ -2,8 +2,8 @@
 //!
 //! A [`Session`] has one connection and executes one command at a time, because drives are measured
 //! that way. It sends as much data with a command as the target permits, and more on request. It
-//! authenticates itself with CHAP, and if it has a secret for the target, so must the target. The
-//! source is RFC 7143, which is cited by the names of messages and keys.
+//! authenticates itself with CHAP. If it has a secret for the target, the target must do so, too.
+//! The source is RFC 7143, which is cited by the names of messages and keys.
 
 mod connection;
 

@@ -30,8 +30,8 @@ const BATCH: u64 = 128;
 /// Bytes to read from the start of the drive: up to the superblock of btrfs.
 const FRONT_LENGTH: usize = 0x1_0048;
 
-/// Bytes to read from the end of the drive, which contain the backup of a GPT and the superblocks
-/// of Linux's software RAID, versions 0.90 and 1.0.
+/// Bytes to read from the end of the drive: its last 128 KiB contain the backup of a GPT, and the
+/// superblocks of versions 0.90 and 1.0 of Linux's software RAID.
 const END_LENGTH: usize = 0x2_0000;
 
 const GPT: &[u8] = b"EFI PART";

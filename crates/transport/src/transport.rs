@@ -58,7 +58,6 @@ impl Data<'_> {
         }
     }
 
-    /// Returns the bytes that the host sends.
     pub(crate) fn sent(&self) -> &[u8] {
         match self {
             Self::Out(bytes) => bytes,
@@ -178,14 +177,12 @@ pub trait Reader: Send {
     fn read(&mut self, first: Lbn, room: &mut [u8]) -> Result<(), Fault>;
 }
 
-/// The size of a source and of its blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Size {
     pub sectors: SectorCount,
     pub sector: Bytes,
 }
 
-/// The failure of a read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// Blocks are unreadable. Contains the first of them if the device reports it.

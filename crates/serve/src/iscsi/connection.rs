@@ -19,10 +19,8 @@ const OUTPUT_SIZE: usize = 256 << 10;
 /// Maximum number of queued replies; no input is read until there are fewer.
 const MAX_REPLIES: usize = 64;
 
-/// A connection after its login.
 pub struct Connection {
     pub(super) member: Member,
-    /// The local address of the connection.
     pub(super) address: String,
     /// The number of the first command, if the connection starts a session.
     pub(super) first: Option<Serial>,
@@ -212,7 +210,6 @@ impl worker::Session for Connection {
     }
 }
 
-/// A message or response to be sent.
 pub enum Reply {
     /// A message with its data; its serial numbers are set when it is sent.
     Message(Box<Message>, Vec<u8>),

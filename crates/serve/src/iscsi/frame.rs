@@ -2,7 +2,6 @@
 
 use diskarm_wire::iscsi::{Digest, Lengths, Message, padded};
 
-/// The digests that messages carry.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Digests {
     pub header: bool,
@@ -19,7 +18,6 @@ pub struct Frame<'a> {
     pub length: usize,
 }
 
-/// The reason why a message cannot be framed.
 #[derive(Debug, PartialEq, Eq)]
 pub enum FrameError {
     /// The message is too long, or its header is corrupt.

@@ -28,7 +28,6 @@ const MAX_TEXT: usize = 64 << 10;
 /// A login in progress, or the discovery session that follows.
 pub struct Login {
     settings: Arc<Settings>,
-    /// The local address of the connection.
     address: String,
     input: Vec<u8>,
     output: Vec<u8>,
@@ -54,7 +53,6 @@ pub struct Login {
     parameters: Parameters,
     has_sent_group: bool,
     has_sent_length: bool,
-    /// Set once a discovery session has started.
     discovery: Option<DiscoverySession>,
 }
 

@@ -71,7 +71,6 @@ impl Session {
         }
     }
 
-    /// Returns true if the session has the connection with this number.
     pub fn has_connection(&self, number: usize) -> bool {
         let mut connections = self.connections.iter();
         connections.any(|connection| connection.number == number)
@@ -250,7 +249,6 @@ pub struct Task {
     pub expected: u32,
     pub reads: bool,
     pub writes: bool,
-    /// The kind of access, for statistics.
     pub access: Access,
     /// True if the response waits until the store's file has been synchronised.
     pub syncs: bool,
@@ -266,7 +264,6 @@ pub struct Task {
     pub state: TaskState,
 }
 
-/// The progress of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TaskState {
     Arriving,
@@ -365,8 +362,7 @@ impl Task {
         }
     }
 
-    /// Handles the immediate data of the command.
-    /// Fails if they violate the negotiated parameters.
+    /// Handles the immediate data of the command. Fails if they violate the negotiated parameters.
     pub fn immediate(
         &mut self,
         data: &[u8],
@@ -549,7 +545,6 @@ impl Window {
         self.immediate < MAX_IMMEDIATE
     }
 
-    /// Returns true if there is memory for a command of this cost.
     pub fn has_memory(&self, cost: usize) -> bool {
         self.cost + cost <= MAX_COST
     }

@@ -174,7 +174,6 @@ pub(super) struct UnitData {
     pub data: DataPath,
     /// Block size, in bytes.
     sector: u64,
-    /// Total size, in bytes.
     bytes: u64,
     /// Writes and flushes in the device, by request id.
     active: BTreeMap<u64, ActiveRequest>,

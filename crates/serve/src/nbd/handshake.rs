@@ -49,7 +49,6 @@ enum State {
     },
 }
 
-/// The state of a handshake after a step.
 #[derive(Debug, PartialEq, Eq)]
 pub enum NbdStep {
     /// The handshake needs more input, or its output must be sent first.
@@ -210,7 +209,6 @@ impl NbdHandshake {
         NbdStep::Wait
     }
 
-    /// Refuses an option because the connection is not encrypted.
     fn refuse_unencrypted(&mut self, option: u32) -> NbdStep {
         if option == code::EXPORT_NAME {
             return NbdStep::Close;

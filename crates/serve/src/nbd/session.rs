@@ -48,7 +48,6 @@ pub struct NbdSession {
     is_ending: bool,
 }
 
-/// A request whose data are arriving.
 pub(super) struct ReceivingJob {
     job: Job,
     /// Offset of the next data in the export.

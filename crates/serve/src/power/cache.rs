@@ -155,7 +155,6 @@ impl Cache {
         range.map(|(sector, _)| *sector).collect()
     }
 
-    /// Records that the drive has received the write.
     pub fn mark_submitted(&mut self, write: WriteId) {
         if let Some(written) = self.writes.get_mut(&write.0) {
             written.is_submitted = true;
@@ -170,7 +169,6 @@ impl Cache {
         }
     }
 
-    /// Marks sectors that have reached the media.
     pub fn mark_persisted(&mut self, first: u64, sectors: u64) {
         for (_, versions) in self.sectors.range_mut(first..first + sectors) {
             let writes = &mut self.writes;
@@ -233,7 +231,6 @@ impl Cache {
         }
     }
 
-    /// Completes a flush that arrived at `mark`.
     pub fn complete_flush(&mut self, mark: u64) {
         let is_before = |written: &CachedWrite| written.acknowledged.is_some_and(|at| at < mark);
         let before = self.writes.iter().filter(|(_, written)| is_before(written));

@@ -105,7 +105,6 @@ impl DataPath {
         }
     }
 
-    /// Records that these blocks have reached the media.
     pub fn mark_persisted(&mut self, persisted: &[Persisted]) {
         if let Some(cache) = &mut self.cache {
             for run in persisted {

@@ -284,7 +284,6 @@ struct Login<'a> {
     deadline: Instant,
 }
 
-/// The keys and values in a text.
 type Pairs = Vec<(&'static str, String)>;
 
 enum RequestText {
