@@ -31,7 +31,7 @@ pub struct Tap(Arc<Mutex<Observations>>);
 struct Observations {
     /// Requests in order of arrival, from the first that has not completed.
     requests: VecDeque<RecordedRequest>,
-    sent: u64,
+    sent_count: u64,
     /// Requests that have not completed: their sequence numbers, by id.
     outstanding: BTreeMap<u64, u64>,
     sender: SyncSender<Event>,
@@ -66,7 +66,7 @@ impl Observations {
     fn send_all(&mut self) {
         self.outstanding.clear();
         while let Some(first) = self.requests.pop_front() {
-            self.sent += 1;
+            self.sent_count += 1;
             self.send(Event::RecordedRequest(first));
         }
     }
@@ -75,7 +75,7 @@ impl Observations {
 impl Observer for Tap {
     fn arrived(&mut self, now: Instant, request: &Request) {
         let mut observations = self.lock();
-        let number = observations.sent + observations.requests.len() as u64;
+        let number = observations.sent_count + observations.requests.len() as u64;
         observations.outstanding.insert(request.id, number);
         observations.requests.push_back(RecordedRequest {
             arrived: now,
@@ -89,13 +89,13 @@ impl Observer for Tap {
         let Some(number) = observations.outstanding.remove(&completion.request.id) else {
             return;
         };
-        let index = (number - observations.sent) as usize;
+        let index = (number - observations.sent_count) as usize;
         observations.requests[index].completion = Some(*completion);
         while let Some(first) = observations
             .requests
             .pop_front_if(|first| first.completion.is_some())
         {
-            observations.sent += 1;
+            observations.sent_count += 1;
             observations.send(Event::RecordedRequest(first));
         }
     }
@@ -152,7 +152,7 @@ impl Recorder {
         });
         let observations = Observations {
             requests: VecDeque::new(),
-            sent: 0,
+            sent_count: 0,
             outstanding: BTreeMap::new(),
             sender,
         };

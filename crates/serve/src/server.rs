@@ -177,7 +177,7 @@ struct Acceptor<P: Protocol> {
 struct PendingHandshake<E> {
     stream: Stream,
     handshake: E,
-    until: Instant,
+    deadline: Instant,
     next_action: NextAction,
 }
 
@@ -203,7 +203,7 @@ impl<P: Protocol> Acceptor<P> {
                 }
             }
             let now = Instant::now();
-            self.handshakes.retain(|pending| pending.until > now);
+            self.handshakes.retain(|pending| pending.deadline > now);
             for number in ready.listeners {
                 // Without free descriptors a connection stays in the backlog.
                 if let Ok(Some(stream)) = self.listeners[number].accept() {
@@ -234,12 +234,12 @@ impl<P: Protocol> Acceptor<P> {
         }
         // poll(2) does not see data that are already decrypted.
         let has_more = |pending: &PendingHandshake<P::Handshake>| pending.stream.has_input();
-        let until = if self.handshakes.iter().any(has_more) {
+        let deadline = if self.handshakes.iter().any(has_more) {
             Some(Instant::now())
         } else {
-            self.handshakes.iter().map(|pending| pending.until).min()
+            self.handshakes.iter().map(|pending| pending.deadline).min()
         };
-        wait(&mut sockets, until);
+        wait(&mut sockets, deadline);
         let is_ready = |socket: &PollFd<'_>| !socket.revents().is_empty();
         let first = 1 + self.listeners.len();
         let ready: Vec<bool> = sockets.iter().map(is_ready).collect();
@@ -263,7 +263,7 @@ impl<P: Protocol> Acceptor<P> {
         let pending = PendingHandshake {
             handshake: self.protocol.accept(&stream),
             stream,
-            until: Instant::now() + HANDSHAKE_TIMEOUT,
+            deadline: Instant::now() + HANDSHAKE_TIMEOUT,
             next_action: NextAction::Step,
         };
         if let Some(pending) = self.advance(pending) {

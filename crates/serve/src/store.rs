@@ -126,18 +126,18 @@ impl FileStore {
             }
             opened => opened?,
         };
-        lock(if is_read_only {
+        check_lock(if is_read_only {
             file.try_lock_shared()
         } else {
             file.try_lock()
         })?;
-        check(&file, bytes)?;
+        check_size(&file, bytes)?;
         Ok(Self { file, bytes })
     }
 }
 
 /// Explains why a file could not be locked.
-fn lock(locked: Result<(), TryLockError>) -> io::Result<()> {
+fn check_lock(locked: Result<(), TryLockError>) -> io::Result<()> {
     locked.map_err(|error| match error {
         TryLockError::WouldBlock => io::Error::other("the file is locked by another program"),
         TryLockError::Error(error) => error,
@@ -149,7 +149,7 @@ fn file_size(mut file: &File) -> io::Result<u64> {
     file.seek(SeekFrom::End(0))
 }
 
-fn check(file: &File, expected: u64) -> io::Result<()> {
+fn check_size(file: &File, expected: u64) -> io::Result<()> {
     let found = file_size(file)?;
     if found == expected {
         return Ok(());
@@ -278,8 +278,8 @@ impl SparseStore {
     /// opened, has another size, or is locked by a writer.
     pub fn over(path: &str, bytes: u64) -> io::Result<Self> {
         let file = File::open(path)?;
-        lock(file.try_lock_shared())?;
-        check(&file, bytes)?;
+        check_lock(file.try_lock_shared())?;
+        check_size(&file, bytes)?;
         Ok(Self {
             base: Some(file),
             ..Self::empty(bytes)
@@ -340,13 +340,13 @@ impl Store for SparseStore {
     fn read(&mut self, offset: u64, data: &mut [u8]) -> io::Result<()> {
         let mut left = data;
         for part in parts(offset, left.len() as u64) {
-            let (piece, rest) = left.split_at_mut(part.length);
+            let (piece, remaining) = left.split_at_mut(part.length);
             match self.chunks.get(&part.chunk) {
                 Some(Chunk::Data(data)) => piece.copy_from_slice(&data[part.from..][..part.length]),
                 Some(Chunk::Zero) => piece.fill(0),
                 None => self.read_base(part.chunk * CHUNK + part.from as u64, piece)?,
             }
-            left = rest;
+            left = remaining;
         }
         Ok(())
     }
@@ -354,9 +354,9 @@ impl Store for SparseStore {
     fn write(&mut self, offset: u64, data: &[u8]) -> io::Result<()> {
         let mut left = data;
         for part in parts(offset, data.len() as u64) {
-            let (piece, rest) = left.split_at(part.length);
+            let (piece, remaining) = left.split_at(part.length);
             self.chunk_mut(part.chunk)?[part.from..][..part.length].copy_from_slice(piece);
-            left = rest;
+            left = remaining;
         }
         Ok(())
     }
@@ -422,8 +422,8 @@ impl Store for SparseStore {
 }
 
 pub struct FileSyncer {
-    asked: Option<Sender<usize>>,
-    answered: Receiver<(usize, bool)>,
+    requests: Option<Sender<usize>>,
+    answers: Receiver<(usize, bool)>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -431,21 +431,21 @@ impl FileSyncer {
     /// Starts the thread with a duplicate of `file`. The thread wakes `waker` after each answer.
     pub fn new(file: &File, waker: Waker) -> io::Result<Self> {
         let file = file.try_clone()?;
-        let (asked, asks) = channel();
-        let (answer, answered) = channel();
-        let run = move || run(&file, &asks, &answer, &waker);
+        let (requests, inbox) = channel();
+        let (outbox, answers) = channel();
+        let run = move || run(&file, &inbox, &outbox, &waker);
         let thread = thread::Builder::new().name("sync".to_owned()).spawn(run)?;
         Ok(Self {
-            asked: Some(asked),
-            answered,
+            requests: Some(requests),
+            answers,
             thread: Some(thread),
         })
     }
 
     /// Requests that all data written so far be synchronised.
     pub fn request(&self, job: usize) {
-        if let Some(asked) = &self.asked {
-            asked
+        if let Some(requests) = &self.requests {
+            requests
                 .send(job)
                 .unwrap_or_else(|_| panic!("the thread runs until the syncer is dropped"));
         }
@@ -453,28 +453,28 @@ impl FileSyncer {
 
     /// Returns a job that has been synchronised, and whether that succeeded.
     pub fn answer(&self) -> Option<(usize, bool)> {
-        self.answered.try_recv().ok()
+        self.answers.try_recv().ok()
     }
 }
 
 impl Drop for FileSyncer {
     fn drop(&mut self) {
-        self.asked = None;
+        self.requests = None;
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
     }
 }
 
-fn run(file: &File, asks: &Receiver<usize>, answer: &Sender<(usize, bool)>, waker: &Waker) {
+fn run(file: &File, inbox: &Receiver<usize>, outbox: &Sender<(usize, bool)>, waker: &Waker) {
     let mut has_succeeded = true;
-    while let Ok(first) = asks.recv() {
+    while let Ok(first) = inbox.recv() {
         // One call serves all jobs requested before it.
-        let jobs: Vec<usize> = std::iter::once(first).chain(asks.try_iter()).collect();
+        let jobs: Vec<usize> = std::iter::once(first).chain(inbox.try_iter()).collect();
         // After a failure the system may have dropped the data, so a later success means nothing.
         has_succeeded &= file.sync_data().is_ok();
         for job in jobs {
-            if answer.send((job, has_succeeded)).is_err() {
+            if outbox.send((job, has_succeeded)).is_err() {
                 return;
             }
         }

@@ -146,7 +146,7 @@ impl<T: EventSource> Timeline<T> {
 
     /// Returns the time of the next output or event.
     pub fn next_due(&self) -> Option<HostInstant> {
-        let clock = self.any_clock()?;
+        let clock = self.clock_or_next()?;
         let done = self.outputs.front().map(T::time_of);
         let next = done.or_else(|| self.model.next_event());
         next.map(|at| clock.host_time(at))
@@ -158,12 +158,12 @@ impl<T: EventSource> Timeline<T> {
             self.catch_up(now);
         }
         let ended = self.outputs.pop_front()?;
-        let due = self.any_clock()?.host_time(T::time_of(&ended));
+        let due = self.clock_or_next()?.host_time(T::time_of(&ended));
         Some((ended, due))
     }
 
     /// Returns the clock or, before time starts, the clock to use if the last input takes time.
-    fn any_clock(&self) -> Option<Clock> {
+    fn clock_or_next(&self) -> Option<Clock> {
         let start = |at| Clock::new(at, self.speed);
         self.clock.or(self.last_input.map(start))
     }
@@ -172,7 +172,7 @@ impl<T: EventSource> Timeline<T> {
         if self.clock.is_none() {
             self.advance(Instant::START);
             let takes_time = self.model.next_event().is_some();
-            self.clock = self.any_clock().filter(|_| takes_time);
+            self.clock = self.clock_or_next().filter(|_| takes_time);
         }
         let Some(clock) = self.clock else { return };
         let mut at = clock.drive_time(now).max(self.latest);

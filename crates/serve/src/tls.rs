@@ -161,7 +161,7 @@ impl TlsSession {
                 break;
             }
             match self.connection.reader().read(&mut data[count..]) {
-                Ok(0) => return end(count),
+                Ok(0) => return end_of_input(count),
                 Ok(read) => {
                     count += read;
                     self.unread -= read;
@@ -171,7 +171,7 @@ impl TlsSession {
                 Err(error) => return Err(error),
             }
             match self.connection.read_tls(socket) {
-                Ok(0) => return end(count),
+                Ok(0) => return end_of_input(count),
                 Ok(_) => {}
                 Err(error) if is_retryable(&error) => break,
                 Err(error) => return Err(error),
@@ -223,7 +223,7 @@ impl TlsSession {
 }
 
 /// Returns the result of a read at the end of the connection.
-fn end(count: usize) -> io::Result<Option<usize>> {
+fn end_of_input(count: usize) -> io::Result<Option<usize>> {
     match count {
         0 => Err(ErrorKind::UnexpectedEof.into()),
         _ => Ok(Some(count)),

@@ -57,7 +57,7 @@ impl<S: Session> WorkerHandle<S> {
             inbox,
             woken,
             connections: Connections::new(),
-            stopping: None,
+            stop_deadline: None,
         };
         let thread = thread::Builder::new()
             .name("serve".to_owned())
@@ -106,7 +106,7 @@ impl<S: Session> WorkerHandle<S> {
 struct Ready {
     number: usize,
     /// True if the client has disconnected.
-    is_gone: bool,
+    has_disconnected: bool,
 }
 
 struct Worker<D: Service> {
@@ -116,7 +116,7 @@ struct Worker<D: Service> {
     woken: WakeReceiver,
     connections: Connections<D::Session>,
     /// The time by which the service must end; `None` until it is stopped.
-    stopping: Option<HostInstant>,
+    stop_deadline: Option<HostInstant>,
 }
 
 impl<D: Service> Worker<D> {
@@ -147,7 +147,7 @@ impl<D: Service> Worker<D> {
     fn sleep(&mut self) -> Vec<Ready> {
         let mut sockets = vec![PollFd::new(&self.woken, PollFlags::IN)];
         let mut numbers = Vec::new();
-        let mut until = self.next_wake();
+        let mut wake_at = self.next_wake();
         for (number, connection) in self.connections.iter() {
             let takes_input = self.takes_input(connection);
             let mut flags = PollFlags::empty();
@@ -157,19 +157,23 @@ impl<D: Service> Worker<D> {
             // poll(2) does not see data that are already decrypted.
             let has_more = takes_input && connection.stream.has_input();
             if has_more {
-                until = Some(HostInstant::now());
+                wake_at = Some(HostInstant::now());
             }
             numbers.push((number, has_more));
         }
-        wait(&mut sockets, until);
+        wait(&mut sockets, wake_at);
         let is_woken = !sockets[0].revents().is_empty();
         let ready = numbers
             .into_iter()
             .zip(&sockets[1..])
             .filter_map(|((number, has_more), socket)| {
                 let events = socket.revents();
-                let is_gone = events.intersects(PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL);
-                (!events.is_empty() || has_more).then_some(Ready { number, is_gone })
+                let has_disconnected =
+                    events.intersects(PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL);
+                (!events.is_empty() || has_more).then_some(Ready {
+                    number,
+                    has_disconnected,
+                })
             })
             .collect();
         if is_woken {
@@ -193,18 +197,18 @@ impl<D: Service> Worker<D> {
         };
         let connections = self.connections.iter();
         let pings = connections.map(|(_, connection)| connection.last_heard + PING_AFTER);
-        pings.chain(next).chain(self.stopping).min()
+        pings.chain(next).chain(self.stop_deadline).min()
     }
 
     fn takes_input(&self, connection: &Connection<D::Session>) -> bool {
-        self.stopping.is_none() && connection.session.wants_input()
+        self.stop_deadline.is_none() && connection.session.wants_input()
     }
 
     fn read_messages(&mut self) {
         while let Ok(message) = self.inbox.try_recv() {
             match message {
                 Message::Connect(connection)
-                    if self.stopping.is_none() && !self.service.cut_if_due() =>
+                    if self.stop_deadline.is_none() && !self.service.cut_if_due() =>
                 {
                     self.service.statistics().connections += 1;
                     let number = self.connections.insert(*connection);
@@ -221,7 +225,7 @@ impl<D: Service> Worker<D> {
                     // The caller may no longer wait.
                     let _ = answer.send(reply);
                 }
-                Message::Stop => self.stopping = Some(HostInstant::now() + DRAIN_TIMEOUT),
+                Message::Stop => self.stop_deadline = Some(HostInstant::now() + DRAIN_TIMEOUT),
             }
         }
     }
@@ -235,7 +239,7 @@ impl<D: Service> Worker<D> {
 
     fn receive(&mut self, ready: &Ready) {
         let number = ready.number;
-        let is_stopping = self.stopping.is_some();
+        let is_stopping = self.stop_deadline.is_some();
         let Some(connection) = self.connections.get_mut(number) else {
             return;
         };
@@ -244,7 +248,7 @@ impl<D: Service> Worker<D> {
                 Ok(()) => {}
                 Err(_) => return self.close(number),
             }
-        } else if ready.is_gone {
+        } else if ready.has_disconnected {
             return self.close(number);
         }
         self.pump(number);
@@ -254,7 +258,7 @@ impl<D: Service> Worker<D> {
     fn pump(&mut self, number: usize) {
         let now = HostInstant::now();
         loop {
-            while self.stopping.is_none() {
+            while self.stop_deadline.is_none() {
                 match self.service.handle_next(number, &mut self.connections, now) {
                     Ok(true) => {}
                     Ok(false) => break,
@@ -309,7 +313,7 @@ impl<D: Service> Worker<D> {
     }
 
     fn close_ended(&mut self) {
-        let is_stopping = self.stopping.is_some();
+        let is_stopping = self.stop_deadline.is_some();
         let ended: Vec<usize> = self
             .connections
             .iter()
@@ -328,9 +332,9 @@ impl<D: Service> Worker<D> {
 
     /// Returns true if all clients have been answered, or the time limit has passed.
     fn has_stopped(&self) -> bool {
-        let is_late = |until| HostInstant::now() >= until;
-        self.stopping
-            .is_some_and(|until| self.connections.is_empty() || is_late(until))
+        let is_late = |deadline| HostInstant::now() >= deadline;
+        self.stop_deadline
+            .is_some_and(|deadline| self.connections.is_empty() || is_late(deadline))
     }
 }
 
@@ -503,13 +507,13 @@ impl<S: Session> Connection<S> {
             has_sent = true;
         }
         // A client that does not read its replies does not make the server late.
-        record(&mut self.due, sent_at, service.statistics());
+        record_lateness(&mut self.due, sent_at, service.statistics());
         Ok(has_sent)
     }
 }
 
 /// Records the lateness of replies that were due at the times `due` and were sent at `sent_at`.
-fn record(due: &mut Vec<HostInstant>, sent_at: HostInstant, statistics: &mut Statistics) {
+fn record_lateness(due: &mut Vec<HostInstant>, sent_at: HostInstant, statistics: &mut Statistics) {
     for due in due.drain(..) {
         let late = sent_at.saturating_duration_since(due).as_nanos();
         statistics.record_lateness(Span::from_ns(late as i64));

@@ -86,13 +86,13 @@ pub struct Identity {
 
 impl Identity {
     pub fn read(disk: &mut Disk<'_>) -> Result<Self, Error> {
-        let inquiry = unless_refused(disk.inquiry())?;
+        let inquiry = none_if_refused(disk.inquiry())?;
         let text = |field: Option<&[u8]>| field.map_or_else(String::new, ascii_text);
         Ok(Self {
             vendor: text(inquiry.as_ref().map(|data| &data.vendor[..])),
             product: text(inquiry.as_ref().map(|data| &data.product[..])),
             revision: text(inquiry.as_ref().map(|data| &data.revision[..])),
-            serial: unless_refused(disk.serial_number())?.unwrap_or_default(),
+            serial: none_if_refused(disk.serial_number())?.unwrap_or_default(),
             sectors: disk.sectors(),
             sector_size: disk.sector_size(),
         })
@@ -110,7 +110,7 @@ impl Identity {
 }
 
 /// Returns `None` if the drive rejected the command.
-fn unless_refused<T>(answer: Result<T, Error>) -> Result<Option<T>, Error> {
+fn none_if_refused<T>(answer: Result<T, Error>) -> Result<Option<T>, Error> {
     match answer {
         Err(Error::Status { .. }) => Ok(None),
         answer => answer.map(Some),

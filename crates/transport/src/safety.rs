@@ -231,7 +231,7 @@ mod tests {
         assert_eq!(command_name(&[]), "an empty command block");
     }
 
-    fn front(at: usize, bytes: &[u8]) -> Option<&'static str> {
+    fn identify_front(at: usize, bytes: &[u8]) -> Option<&'static str> {
         let mut front = vec![0; FRONT_LENGTH];
         front[at..at + bytes.len()].copy_from_slice(bytes);
         identify(&front, &[])
@@ -254,7 +254,7 @@ mod tests {
             (0, b"LUKS\xba\xbe", "LUKS"),
             (4096 - 10, b"SWAPSPACE2", "swap"),
         ] {
-            let found = front(at, bytes).unwrap_or_else(|| panic!("{what} at {at}"));
+            let found = identify_front(at, bytes).unwrap_or_else(|| panic!("{what} at {at}"));
             assert!(found.contains(what), "{what} at {at}: {found}");
         }
     }
@@ -270,17 +270,17 @@ mod tests {
 
     #[test]
     fn the_end_of_the_drive_is_checked() {
-        let with = |at: usize, bytes: &[u8]| {
+        let identify_end = |at: usize, bytes: &[u8]| {
             let mut end = vec![0; END_LENGTH];
             end[at..at + bytes.len()].copy_from_slice(bytes);
             identify(&[0; FRONT_LENGTH], &end)
         };
         let backup = Some("the backup of a partition table (GPT)");
-        assert_eq!(with(END_LENGTH - 512, b"EFI PART"), backup);
-        assert_eq!(with(END_LENGTH - 4096, b"EFI PART"), backup);
-        assert_eq!(with(0, b"\xfc\x4e\x2b\xa9"), Some(RAID_NAME));
+        assert_eq!(identify_end(END_LENGTH - 512, b"EFI PART"), backup);
+        assert_eq!(identify_end(END_LENGTH - 4096, b"EFI PART"), backup);
+        assert_eq!(identify_end(0, b"\xfc\x4e\x2b\xa9"), Some(RAID_NAME));
         // Signatures count only at the start of a sector.
-        assert_eq!(with(100, b"EFI PART"), Some(DATA_NAME));
+        assert_eq!(identify_end(100, b"EFI PART"), Some(DATA_NAME));
     }
 
     #[test]
@@ -296,9 +296,9 @@ mod tests {
     #[test]
     fn unknown_labels_are_data() {
         // Labels of Sun and Amiga, and half a signature at the end of the data.
-        assert_eq!(front(508, &[0xda, 0xbe]), Some(DATA_NAME));
-        assert_eq!(front(0, b"RDSK"), Some(DATA_NAME));
+        assert_eq!(identify_front(508, &[0xda, 0xbe]), Some(DATA_NAME));
+        assert_eq!(identify_front(0, b"RDSK"), Some(DATA_NAME));
         assert_eq!(identify(b"XFS", &[]), Some(DATA_NAME));
-        assert_eq!(front(1, b"XFSB"), Some(DATA_NAME));
+        assert_eq!(identify_front(1, b"XFSB"), Some(DATA_NAME));
     }
 }

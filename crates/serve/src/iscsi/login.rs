@@ -40,12 +40,12 @@ pub struct Login {
     /// The initiator's part of the session id.
     isid: [u8; 6],
     /// The target's part of the session id, if the connection joins a session.
-    joins: Option<NonZero<u16>>,
+    joined_tsih: Option<NonZero<u16>>,
     connection: u16,
     /// The registered connection, set at the end of the login.
     member: Option<Member>,
     /// Keys received so far.
-    seen: BTreeSet<String>,
+    seen_keys: BTreeSet<String>,
     initiator: Option<String>,
     target: Option<String>,
     is_discovery: bool,
@@ -77,10 +77,10 @@ impl Login {
             stage: None,
             status: Serial(1),
             isid: [0; 6],
-            joins: None,
+            joined_tsih: None,
             connection: 0,
             member: None,
-            seen: BTreeSet::new(),
+            seen_keys: BTreeSet::new(),
             initiator: None,
             target: None,
             is_discovery: false,
@@ -138,13 +138,13 @@ impl Login {
             return Err(login_status::UNSUPPORTED_VERSION);
         }
         if is_first {
-            self.joins = NonZero::new(request.tsih);
+            self.joined_tsih = NonZero::new(request.tsih);
             self.isid = request.isid;
             self.connection = request.connection;
         }
         let is_stage = matches!(request.current, stage::SECURITY | stage::OPERATIONAL);
         let is_same_stage = self.stage.is_none_or(|stage| stage == request.current);
-        let is_same = request.isid == self.isid && NonZero::new(request.tsih) == self.joins;
+        let is_same = request.isid == self.isid && NonZero::new(request.tsih) == self.joined_tsih;
         if !is_stage || !is_same_stage || !is_same {
             return Err(login_status::INVALID_REQUEST);
         }
@@ -195,7 +195,7 @@ impl Login {
             },
         };
         let register = &self.settings.register;
-        let member = match self.joins {
+        let member = match self.joined_tsih {
             None => register.start(name, self.connection, self.parameters),
             // Discovery sessions cannot be joined.
             Some(_) if self.is_discovery => return Err(login_status::NO_SESSION),
@@ -225,7 +225,7 @@ impl Login {
         let mut answers: Vec<(String, String)> = Vec::new();
         for pair in text::pairs(all) {
             let (key, value) = pair.map_err(|_| login_status::INITIATOR_ERROR)?;
-            if !self.seen.insert(key.to_owned()) {
+            if !self.seen_keys.insert(key.to_owned()) {
                 return Err(login_status::INITIATOR_ERROR);
             }
             match key {
@@ -238,7 +238,7 @@ impl Login {
                 "InitiatorAlias" => {}
                 _ if security_keys.take(key, value) => {}
                 _ => {
-                    let starts_session = !self.is_discovery && self.joins.is_none();
+                    let starts_session = !self.is_discovery && self.joined_tsih.is_none();
                     let answer = self.parameters.negotiate(key, value, starts_session);
                     answers.extend(answer.map(|value| (key.to_owned(), value)));
                 }
@@ -310,7 +310,7 @@ impl Login {
             status: self.status,
             expected_command: request.command,
             // A connection that joins a session learns the window from later messages.
-            max_command: match self.joins {
+            max_command: match self.joined_tsih {
                 None => request.command.plus(WINDOW - 1),
                 Some(_) => request.command.previous(),
             },
@@ -330,7 +330,7 @@ impl Login {
                 parameters: self.parameters,
                 status: self.status,
                 expected: request.command,
-                rest: Vec::new(),
+                unsent: Vec::new(),
             });
             return HandshakeStep::Wait;
         };
@@ -338,7 +338,7 @@ impl Login {
             return HandshakeStep::Close;
         };
         let (address, status) = (self.address.clone(), self.status);
-        let first = self.joins.is_none().then_some(request.command);
+        let first = self.joined_tsih.is_none().then_some(request.command);
         let mut connection = Connection::new(member, address, self.parameters, status, first);
         connection.preload(&self.input, &self.output);
         HandshakeStep::Chosen(export, Box::new(connection))
@@ -398,7 +398,7 @@ struct DiscoverySession {
     /// The number of the next command.
     expected: Serial,
     /// The unsent rest of an answer that does not fit into one message.
-    rest: Vec<u8>,
+    unsent: Vec<u8>,
 }
 
 /// The transfer tag of a partial answer.
@@ -418,7 +418,7 @@ impl DiscoverySession {
             Ok(Message::TextRequest(request)) => {
                 self.count(request.immediate);
                 if request.transfer == Tag::NONE {
-                    self.rest = targets(frame.data, address, exports);
+                    self.unsent = targets(frame.data, address, exports);
                 }
                 self.text(&request)
             }
@@ -468,10 +468,10 @@ impl DiscoverySession {
 
     /// Returns the next part of the answer.
     fn text(&mut self, request: &TextRequest) -> (Message, Vec<u8>) {
-        let length = self.rest.len().min(self.parameters.max_send as usize);
-        let rest = self.rest.split_off(length);
-        let data = std::mem::replace(&mut self.rest, rest);
-        let is_final = self.rest.is_empty();
+        let length = self.unsent.len().min(self.parameters.max_send as usize);
+        let remaining = self.unsent.split_off(length);
+        let data = std::mem::replace(&mut self.unsent, remaining);
+        let is_final = self.unsent.is_empty();
         let answer = TextResponse {
             is_final,
             continues: !is_final,

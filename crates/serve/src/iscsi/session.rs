@@ -23,7 +23,7 @@ pub struct Session {
     /// The target's part of the session id.
     pub tsih: u16,
     /// Maximum number of connections.
-    pub max: u16,
+    pub max_connections: u16,
     pub connections: Vec<SessionConnection>,
     pub window: Window,
     /// Unanswered commands in the order of their numbers.
@@ -59,11 +59,11 @@ impl EarlyMessage {
 }
 
 impl Session {
-    pub fn new(initiator: u64, tsih: u16, max: u16, first: Serial) -> Self {
+    pub fn new(initiator: u64, tsih: u16, max_connections: u16, first: Serial) -> Self {
         Self {
             initiator,
             tsih,
-            max,
+            max_connections,
             connections: Vec::new(),
             window: Window::new(first),
             tasks: Vec::new(),
@@ -91,7 +91,7 @@ impl Session {
         message: Message,
         data: Vec<u8>,
     ) -> Result<(), ConnectionError> {
-        if self.max == 1 {
+        if self.max_connections == 1 {
             return Err(ConnectionError);
         }
         // Duplicates are ignored.
@@ -136,7 +136,7 @@ impl Session {
     /// Cancels a command that has not arrived yet or waits for its turn (RFC 7143, "Task Management
     /// Function Request"). Returns false if the number is outside the window.
     pub fn skip(&mut self, command: Serial) -> bool {
-        let can_arrive = self.max > 1 && self.window.can_arrive(command);
+        let can_arrive = self.max_connections > 1 && self.window.can_arrive(command);
         if can_arrive {
             self.early.retain(|early| early.command != command);
             let no_operation = NopOut {
@@ -160,7 +160,7 @@ impl Session {
         let expected = self.window.expected;
         let mut early = self.early.iter();
         let index = early.position(|early| early.command == expected)?;
-        self.window.order(false, expected);
+        self.window.consume_number(false, expected);
         Some(self.early.swap_remove(index))
     }
 
@@ -216,13 +216,13 @@ impl Session {
         scsi_status: u8,
         sense: Vec<u8>,
         mut data: Vec<u8>,
-    ) -> Option<(usize, End)> {
+    ) -> Option<(usize, Outcome)> {
         let index = self.tasks.iter().position(|task| task.tag == tag)?;
         let task = self.tasks.remove(index);
         let actual = if task.writes { task.needed } else { data.len() };
         let max = if task.reads { task.expected } else { 0 };
         data.truncate(max as usize);
-        let end = End {
+        let outcome = Outcome {
             tag,
             share: task.share,
             scsi_status,
@@ -232,7 +232,7 @@ impl Session {
             messages: task.arrival.requests,
             sent: 0,
         };
-        Some((task.connection, end))
+        Some((task.connection, outcome))
     }
 }
 
@@ -515,7 +515,7 @@ impl Window {
     }
 
     /// Consumes the number of a command if it is the next one.
-    pub fn order(&mut self, is_immediate: bool, command: Serial) -> Order {
+    pub fn consume_number(&mut self, is_immediate: bool, command: Serial) -> Order {
         if is_immediate {
             return Order::Next;
         }
@@ -569,7 +569,7 @@ impl Window {
 }
 
 /// The outcome of a command.
-pub struct End {
+pub struct Outcome {
     pub tag: Tag,
     pub share: WindowShare,
     pub scsi_status: u8,

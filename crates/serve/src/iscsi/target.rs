@@ -212,8 +212,8 @@ impl IscsiTarget {
         clients: &mut Clients<'_>,
     ) -> Option<usize> {
         let session = self.sessions.get_mut(index)?;
-        let (number, end) = session.end(tag, status as u8, sense, data)?;
-        clients.get_mut(number)?.end(end);
+        let (number, outcome) = session.end(tag, status as u8, sense, data)?;
+        clients.get_mut(number)?.respond(outcome);
         Some(number)
     }
 

@@ -27,7 +27,7 @@ struct ActiveJob {
     connection: Option<usize>,
     job: Job,
     /// Offset and length of the remaining parts.
-    rest: Option<(u64, u64)>,
+    remaining: Option<(u64, u64)>,
     /// True if the device has completed the current part, or the job does not need the device.
     is_served: bool,
     /// True if the store's file has been synchronised, or need not be.
@@ -42,8 +42,8 @@ struct ActiveJob {
 
 impl ActiveJob {
     /// Drops the remaining parts, the last of which would have requested the synchronisation.
-    fn drop_rest(&mut self) {
-        if self.rest.take().is_some() {
+    fn drop_remaining(&mut self) {
+        if self.remaining.take().is_some() {
             self.is_synced = true;
         }
     }
@@ -151,9 +151,9 @@ impl NbdExport {
         let active = self.jobs.get_mut(id)?;
         if let Some(error) = completion_error(completion.status) {
             active.error = Some(error);
-            active.drop_rest();
+            active.drop_remaining();
         }
-        if active.rest.is_some() {
+        if active.remaining.is_some() {
             // The next part takes time as well, so no reply is ready.
             self.start_next_part(id, now, clients);
             return None;
@@ -238,7 +238,7 @@ impl NbdExport {
         let id = self.jobs.insert(ActiveJob {
             connection: Some(number),
             job,
-            rest: is_zero.then_some((job.offset, job.length)),
+            remaining: is_zero.then_some((job.offset, job.length)),
             is_served: !takes_time,
             is_synced: !syncs,
             error,
@@ -313,18 +313,18 @@ impl NbdExport {
     ) -> Option<usize> {
         let max_length = Request::MAX_SECTORS.0 * self.facts.sector.0;
         let active = self.jobs.get_mut(id)?;
-        let (job, (offset, left)) = (active.job, active.rest?);
+        let (job, (offset, left)) = (active.job, active.remaining?);
         let length = left.min(max_length);
         let may_free = matches!(job.kind, JobKind::Zero { may_free: true });
-        active.rest = (left > length).then(|| (offset + length, left - length));
+        active.remaining = (left > length).then(|| (offset + length, left - length));
         let write = self.data.open(offset, length);
         active.write = write;
         self.data.mark_submitted(write);
         if let Err(error) = self.data.zero_part(write, offset, length, may_free) {
             active.error = Some(store_error(&error));
-            active.drop_rest();
+            active.drop_remaining();
         }
-        let is_last = active.rest.is_none();
+        let is_last = active.remaining.is_none();
         if is_last
             && !active.is_synced
             && let Some(syncer) = &self.syncer
@@ -357,7 +357,7 @@ impl NbdExport {
         let id = self.jobs.insert(ActiveJob {
             connection: None,
             job,
-            rest: None,
+            remaining: None,
             is_served: false,
             is_synced: true,
             error: None,
@@ -449,7 +449,7 @@ impl Service for NbdExport {
                 continue;
             };
             active.connection = None;
-            active.drop_rest();
+            active.drop_remaining();
             match &mut self.timeline {
                 // The data are already in the store, so the drive must write them.
                 Some(_) if active.write != WriteId::NONE => {}
@@ -521,7 +521,7 @@ impl PowerControl for NbdExport {
                 self.statistics.counts.aborted += u64::from(active.connection.is_some());
                 active.connection = None;
                 active.error = None;
-                active.drop_rest();
+                active.drop_remaining();
                 active.is_served = true;
             }
             self.remove_if_done(id);

@@ -152,8 +152,8 @@ impl NbdHandshake {
         if self.input.len() < end {
             return NbdStep::Wait;
         }
-        let rest = self.input.split_off(end);
-        let input = std::mem::replace(&mut self.input, rest);
+        let remaining = self.input.split_off(end);
+        let input = std::mem::replace(&mut self.input, remaining);
         self.serve(
             header.option,
             &input[OptionHeader::LENGTH..],

@@ -126,10 +126,7 @@ fn check(
     }
     check_range(request, kind, facts)?;
     if flags.fast_zero && facts.is_timed {
-        return Err((
-            Error::NotSupported,
-            "writing zeroes is not faster than writing data",
-        ));
+        return Err((Error::NotSupported, "writing zeroes is not faster"));
     }
     Ok(kind)
 }
@@ -154,17 +151,11 @@ fn check_range(request: &Request, kind: JobKind, facts: &Facts) -> Result<(), Re
     }
     let is_aligned = (request.offset | request.length).is_multiple_of(facts.sector.0);
     if !is_aligned {
-        return Err((
-            Error::Invalid,
-            "the request is not aligned to the minimum block size",
-        ));
+        return Err((Error::Invalid, "the request is not aligned to blocks"));
     }
     let has_payload = matches!(kind, JobKind::Read | JobKind::Write);
     if has_payload && request.length > MAX_PAYLOAD {
-        return Err((
-            Error::Invalid,
-            "the data are longer than the maximum payload",
-        ));
+        return Err((Error::Invalid, "the data exceed the maximum payload"));
     }
     Ok(())
 }

@@ -172,13 +172,19 @@ impl Cache {
     pub fn mark_persisted(&mut self, first: u64, sectors: u64) {
         for (_, versions) in self.sectors.range_mut(first..first + sectors) {
             let writes = &mut self.writes;
-            let waits = |version: &Version, of: fn(&CachedWrite) -> bool| {
+            let is_unpersisted = |version: &Version, condition: fn(&CachedWrite) -> bool| {
                 let write = version.write.and_then(|write| writes.get(&write));
-                !version.is_persisted && write.is_some_and(of)
+                !version.is_persisted && write.is_some_and(condition)
             };
-            let first = |of| versions.iter().position(|version| waits(version, of));
-            let answered = first(|written| written.acknowledged.is_some());
-            let Some(next) = answered.or_else(|| first(|written| written.is_submitted)) else {
+            let first_unpersisted = |condition| {
+                versions
+                    .iter()
+                    .position(|version| is_unpersisted(version, condition))
+            };
+            let acknowledged = first_unpersisted(|written| written.acknowledged.is_some());
+            let Some(next) =
+                acknowledged.or_else(|| first_unpersisted(|written| written.is_submitted))
+            else {
                 continue;
             };
             let version = &mut versions[next];
@@ -352,8 +358,8 @@ impl Cache {
             );
         }
         let mut left = self.writes.iter().filter(|(_, written)| written.left > 0);
-        let is_chosen = cut.torn && (cut.worst || !self.is_timed);
-        if is_chosen && let Some((oldest, written)) = left.next() {
+        let tears_oldest = cut.torn && (cut.worst || !self.is_timed);
+        if tears_oldest && let Some((oldest, written)) = left.next() {
             survivors.insert(*oldest, below(&mut random, written.sectors));
         }
         survivors

@@ -116,14 +116,14 @@ pub enum TriggerStage {
 }
 
 impl TriggerEvent {
-    /// Counts a request that has reached `at`; returns true if it is the event.
-    fn count_request(&mut self, at: TriggerStage, found: Access) -> bool {
+    /// Counts a request that has reached the stage `reached`; returns true if it is the event.
+    fn count_request(&mut self, reached: TriggerStage, found: Access) -> bool {
         let Self::Request { stage, access, nth } = self else {
             return false;
         };
         let is_write = |access| matches!(access, Access::Write | Access::Zero);
         let is_match = found == *access || is_write(found) && is_write(*access);
-        if at != *stage || !is_match {
+        if reached != *stage || !is_match {
             return false;
         }
         *nth -= 1;
@@ -196,7 +196,7 @@ impl InjectedFaults {
 
     /// Repairs the blocks of `[first, end)`. What remains of a range keeps the range's count.
     pub fn heal(&self, first: Lbn, end: Lbn) {
-        let rest = |injected: InjectedFault| {
+        let remaining_parts = |injected: InjectedFault| {
             let bad = injected.blocks;
             let before = BadBlocks {
                 end: bad.end.min(first),
@@ -212,7 +212,7 @@ impl InjectedFaults {
                 .map(move |blocks| InjectedFault { blocks, ..injected })
         };
         let mut all = self.all();
-        *all = all.drain(..).flat_map(rest).collect();
+        *all = all.drain(..).flat_map(remaining_parts).collect();
     }
 
     /// Returns the bad blocks, in order of injection.
@@ -334,8 +334,8 @@ mod tests {
         all.inject(injected(8, 12, Some(3)));
         assert_eq!(read(&all, 9, 1), Some(9));
         all.heal(Lbn(9), Lbn(11));
-        let rest = [injected(8, 9, Some(2)), injected(11, 12, Some(2))];
-        assert_eq!(all.list(), rest);
+        let remaining = [injected(8, 9, Some(2)), injected(11, 12, Some(2))];
+        assert_eq!(all.list(), remaining);
         all.heal(Lbn(0), InjectedFault::ALL);
         assert_eq!(all.list(), []);
     }

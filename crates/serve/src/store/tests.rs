@@ -124,14 +124,14 @@ fn a_file_is_served_once_and_must_match_the_size() {
     let folder = TempDir::new().expect("a temporary folder");
     let path = temporary_path(&folder);
     let store = FileStore::open(&path, BYTES, false).expect("a file");
-    let why = |opened: io::Result<FileStore>| opened.err().map(|error| error.to_string());
+    let error_text = |opened: io::Result<FileStore>| opened.err().map(|error| error.to_string());
     let again = FileStore::open(&path, BYTES, false);
     let expected = "the file is locked by another program";
-    assert_eq!(why(again).as_deref(), Some(expected));
+    assert_eq!(error_text(again).as_deref(), Some(expected));
     drop(store);
     let other = FileStore::open(&path, BYTES - 512, false);
     let expected = "found a file of 262656 bytes, expected 262144";
-    assert_eq!(why(other).as_deref(), Some(expected));
+    assert_eq!(error_text(other).as_deref(), Some(expected));
 }
 
 #[test]

@@ -77,15 +77,15 @@ pub struct Block {
     /// Major and minor number, such as `8:1`.
     pub number: String,
     /// The underlying device; `None` for the disk and its partitions.
-    pub made_of: Option<String>,
+    pub underlying: Option<String>,
 }
 
 /// Returns all block devices that contain blocks of the disk `name`, the disk first.
 pub fn blocks(sysfs: &Path, name: &str) -> io::Result<Vec<Block>> {
     let class = sysfs.join("class/block");
     let mut found: Vec<Block> = Vec::new();
-    let mut waiting = vec![(name.to_owned(), None)];
-    while let Some((name, made_of)) = waiting.pop() {
+    let mut to_visit = vec![(name.to_owned(), None)];
+    while let Some((name, underlying)) = to_visit.pop() {
         if found.iter().any(|block| block.name == name) {
             continue;
         }
@@ -93,16 +93,16 @@ pub fn blocks(sysfs: &Path, name: &str) -> io::Result<Vec<Block>> {
         let number = fs::read_to_string(folder.join("dev"))?.trim().to_owned();
         let is_partition = |entry: &String| folder.join(entry).join("partition").exists();
         let partitions = names(&folder)?.into_iter().filter(is_partition);
-        waiting.extend(partitions.map(|partition| (partition, made_of.clone())));
+        to_visit.extend(partitions.map(|partition| (partition, underlying.clone())));
         let holders = folder.join("holders");
         if holders.exists() {
             let holders = names(&holders)?.into_iter();
-            waiting.extend(holders.map(|holder| (holder, Some(name.clone()))));
+            to_visit.extend(holders.map(|holder| (holder, Some(name.clone()))));
         }
         found.push(Block {
             name,
             number,
-            made_of,
+            underlying,
         });
     }
     Ok(found)
@@ -121,7 +121,7 @@ pub fn usage(blocks: &[Block], mountinfo: &str, swaps: &str) -> Option<String> {
     // A line of `mountinfo` contains an id, the parent's id, the device number, the root within it,
     // the mount point, and other fields; after a dash, the type of the file system and its source
     // (proc(5)). Some file systems (btrfs) have their own device numbers, so check the source, too.
-    let mounted = |line: &str| {
+    let find_mount = |line: &str| {
         let (mount, file_system) = line.split_once(" - ")?;
         let mut fields = mount.split(' ').skip(2);
         let (number, point) = (fields.next()?, fields.nth(1)?);
@@ -131,18 +131,18 @@ pub fn usage(blocks: &[Block], mountinfo: &str, swaps: &str) -> Option<String> {
         Some(format!("{} is mounted at {}", block.name, unescape(point)))
     };
     // The first field of a line of `swaps` is the path of a file.
-    let swapped = |line: &str| {
+    let find_swap = |line: &str| {
         let file = line.split_whitespace().next()?;
         let block = blocks.iter().find(|block| names_file(file, block))?;
         Some(format!("{} is swap space", block.name))
     };
-    let composed = |block: &Block| {
-        let part = block.made_of.as_ref()?;
+    let find_part = |block: &Block| {
+        let part = block.underlying.as_ref()?;
         Some(format!("{part} is a part of {}", block.name))
     };
-    (mountinfo.lines().find_map(mounted))
-        .or_else(|| swaps.lines().find_map(swapped))
-        .or_else(|| blocks.iter().find_map(composed))
+    (mountinfo.lines().find_map(find_mount))
+        .or_else(|| swaps.lines().find_map(find_swap))
+        .or_else(|| blocks.iter().find_map(find_part))
 }
 
 /// Returns true if `path` is the usual path of the device. Kernel names have `!` instead of `/`.
@@ -201,7 +201,7 @@ mod tests {
             Block {
                 name: words.next().unwrap(),
                 number: words.next().unwrap(),
-                made_of: words.next(),
+                underlying: words.next(),
             }
         };
         text.split(", ").map(device).collect()

@@ -44,7 +44,7 @@ impl IscsiTarget {
             return Ok(());
         }
         if let Some((is_immediate, command)) = command_number(&message) {
-            match session.window.order(is_immediate, command) {
+            match session.window.consume_number(is_immediate, command) {
                 Order::Next => {}
                 Order::Ahead => {
                     return session.keep_early(origin.connection, command, message, data);
