@@ -266,7 +266,7 @@ pub enum Command {
     /// `pending`: lists writes that have not reached the media.
     Pending,
     /// `trigger(before=write, nth=N, ...)`, or with `after=flush` or `after=TIME`: cuts the power
-    /// at that event. It also has the arguments of `power-cut`.
+    /// at that event. Also accepts the arguments of `power-cut`.
     Trigger(Trigger),
     /// `inject(first=N, sectors=N, affects=reads, times=N)`: injects bad blocks.
     Inject(InjectedFault),

@@ -25,7 +25,6 @@ impl Statistics {
     }
 }
 
-/// Numbers of requests by type.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Counts {
     pub reads: u64,
@@ -72,7 +71,6 @@ impl Counts {
         ]
     }
 
-    /// Returns the numbers of unsuccessful requests by outcome.
     pub const fn unsuccessful(&self) -> [(&'static str, u64); 3] {
         [
             ("refused", self.refused),
@@ -157,7 +155,6 @@ impl Lateness {
     }
 }
 
-/// The message about a host that is too slow.
 pub const TOO_SLOW: &str = "this host is too slow for this drive";
 
 impl ExportStatistics {

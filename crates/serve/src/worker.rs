@@ -222,7 +222,7 @@ impl<D: Service> Worker<D> {
                 Message::Control(command, answer) => {
                     let reply = self.service.execute_command(&command);
                     self.close_if_off();
-                    // The caller may no longer wait.
+                    // The caller may have stopped waiting.
                     let _ = answer.send(reply);
                 }
                 Message::Stop => self.stop_deadline = Some(HostInstant::now() + DRAIN_TIMEOUT),

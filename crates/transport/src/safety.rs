@@ -287,7 +287,7 @@ mod tests {
     fn an_erased_drive_has_no_content() {
         assert_eq!(identify(&[0; FRONT_LENGTH], &[0; END_LENGTH]), None);
         assert_eq!(identify(&[0xff; FRONT_LENGTH], &[0xff; END_LENGTH]), None);
-        // Measurements write zeros.
+        // Measurements have written zeros to a part of this drive.
         let written = [[0; 512], [0xff; 512]].concat();
         assert_eq!(identify(&written, &[0xff; END_LENGTH]), None);
         assert_eq!(identify(&[], &[]), None);

@@ -12,7 +12,7 @@ use diskarm_wire::{Sense, status};
 /// host is notified of its completion.
 pub trait Transport {
     /// Sends a command and waits for its completion. Fails if the command or the connection is
-    /// lost, but not if the status is not GOOD.
+    /// lost; a status other than GOOD is not an error.
     fn execute(&mut self, command: &[u8], data: Data<'_>) -> Result<Reply, TransportError>;
 
     /// Sleeps for `span`, during which the drive is idle.

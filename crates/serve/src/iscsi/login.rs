@@ -44,7 +44,6 @@ pub struct Login {
     connection: u16,
     /// The registered connection, set at the end of the login.
     member: Option<Member>,
-    /// Keys received so far.
     seen_keys: BTreeSet<String>,
     initiator: Option<String>,
     target: Option<String>,

@@ -201,7 +201,7 @@ mod tests {
     /// Each case has a key, a proposal, and the result that RFC 7143 specifies for the target's
     /// value.
     #[test]
-    fn keys_are_negotiated_by_their_rules() {
+    fn keys_follow_their_negotiation_rules() {
         let mut parameters = Parameters::default();
         let cases = [
             ("HeaderDigest", "CRC32C,None", "CRC32C"),

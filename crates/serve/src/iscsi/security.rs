@@ -15,7 +15,6 @@ pub struct Account {
     secret: String,
 }
 
-/// The CHAP accounts of a target.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Accounts {
     /// The account with which initiators must authenticate themselves.
@@ -29,7 +28,6 @@ const MIN_SECRET: usize = 12;
 /// Maximum length of a secret, in bytes. RFC 7143 allows 1024 bytes for any binary value.
 const MAX_SECRET: usize = 255;
 
-/// Length of a response, in bytes.
 pub const RESPONSE_LENGTH: usize = 16;
 /// Maximum length of a challenge, in bytes.
 pub const MAX_CHALLENGE: usize = 1024;
@@ -127,7 +125,6 @@ pub enum Security {
     Done,
 }
 
-/// Length of the target's challenge, in bytes.
 const CHALLENGE_LENGTH: usize = 24;
 
 #[derive(Debug, Default)]

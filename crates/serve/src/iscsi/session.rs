@@ -22,7 +22,6 @@ pub struct Session {
     pub initiator: u64,
     /// The target's part of the session id.
     pub tsih: u16,
-    /// Maximum number of connections.
     pub max_connections: u16,
     pub connections: Vec<SessionConnection>,
     pub window: Window,
@@ -302,7 +301,6 @@ pub enum DataError {
     Unexpected,
     /// Too much or too little data.
     Amount,
-    /// Data out of order.
     Order,
 }
 
@@ -568,7 +566,6 @@ impl Window {
     }
 }
 
-/// The outcome of a command.
 pub struct Outcome {
     pub tag: Tag,
     pub share: WindowShare,

@@ -417,7 +417,6 @@ impl IscsiTarget {
     }
 }
 
-/// An id that no initiator has.
 const NO_INITIATOR: u64 = 0;
 
 /// Operation code of the command that may abort other initiators' tasks.

@@ -192,7 +192,6 @@ impl NbdSession {
         })
     }
 
-    /// Queues the reply to a completed job.
     pub fn reply(&mut self, job: Job, error: Option<Refusal>) {
         let done = 0;
         self.replies.push_back(Reply { job, error, done });

@@ -346,8 +346,8 @@ impl Cache {
         };
     }
 
-    /// Chooses how many of its first sectors each write keeps whose survival is random: none or
-    /// all, or for a torn write, any number but all.
+    /// For each write whose survival is random, chooses how many of its first sectors survive: none
+    /// or all, or for a torn write, any number but all.
     fn survivors(&self, cut: &PowerCut) -> BTreeMap<u64, u64> {
         let mut random = Pcg64Mcg::seed_from_u64(cut.seed);
         let mut survivors = BTreeMap::new();

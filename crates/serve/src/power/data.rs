@@ -195,7 +195,7 @@ impl DataPath {
 
     /// Cuts the power. Fails if the store fails; writes that should be lost may then survive.
     pub fn cut(&mut self, cut: &PowerCut) -> io::Result<Losses> {
-        // Parts of planned writes may have reached the media, so they must be in the store.
+        // Planned writes must be in the store, because parts of them may have reached the media.
         let planned = self.cache.as_ref().map(Cache::planned_writes);
         for write in planned.into_iter().flatten() {
             self.carry_out(write)?;

@@ -194,7 +194,7 @@ impl InjectedFaults {
         self.all().push(injected);
     }
 
-    /// Repairs the blocks of `[first, end)`. What remains of a range keeps the range's count.
+    /// Repairs the blocks of `[first, end)`. The remaining parts of a range keep its count.
     pub fn heal(&self, first: Lbn, end: Lbn) {
         let remaining_parts = |injected: InjectedFault| {
             let bad = injected.blocks;

@@ -21,7 +21,6 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 #[derive(Debug)]
 pub enum Error {
     Io(io::Error),
-    /// The target did not answer in time.
     Timeout,
     /// The target rejected the login, with a code from [`login_status`].
     Login(u16),
@@ -250,7 +249,6 @@ pub enum Purpose<'a> {
     Target(&'a str),
 }
 
-/// The negotiated parameters of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parameters {
     /// Maximum data length of a message to the target, in bytes (MaxRecvDataSegmentLength).
