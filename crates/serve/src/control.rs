@@ -160,7 +160,8 @@ pub struct ExportHandle {
 pub type Answer = Result<Reply, String>;
 
 impl ExportHandle {
-    /// Creates a handle to `name`; `send` forwards a command with a channel for the answer.
+    /// Creates a handle to the export `name`; `send` forwards a command with a channel for the
+    /// answer.
     pub fn new(
         name: String,
         send: impl Fn(Command, Sender<Answer>) + Send + Sync + 'static,
@@ -242,7 +243,7 @@ impl ControlServer {
     }
 }
 
-/// Sends a command to the control socket at `path`; returns the answer, a line.
+/// Sends a command to the control socket at `path`; returns the answer, which is one line.
 pub fn ask(path: &Path, command: &ExportCommand) -> io::Result<String> {
     let mut stream = UnixStream::connect(path)?;
     stream.write_all(format!("{command}\n").as_bytes())?;
@@ -265,15 +266,15 @@ pub enum Command {
     PowerRestore,
     /// `pending`: lists writes that have not reached the media.
     Pending,
-    /// `trigger(before=write, nth=N, ...)`, or with `after=flush` or `after=TIME`: cuts the power
-    /// at that event. Also accepts the arguments of `power-cut`.
+    /// `trigger(before=write, nth=N, ...)`, `trigger(after=flush, ...)` or `trigger(after=TIME,
+    /// ...)`: cuts the power at that event. The other arguments are those of `power-cut`.
     Trigger(Trigger),
     /// `inject(first=N, sectors=N, affects=reads, times=N)`: injects bad blocks.
     Inject(InjectedFault),
     /// `heal(first=N, sectors=N)`: repairs injected bad blocks, all of them by default.
     Heal {
         first: Lbn,
-        /// The end of the range, exclusive.
+        /// The exclusive end of the range.
         end: Lbn,
     },
     /// `errors`: lists the injected bad blocks and how often they will still fail.
@@ -369,12 +370,12 @@ impl TriggerEvent {
     /// The "expected" part of the message about `before`.
     pub const BEFORE: &str = "flush or write";
 
-    /// Parses `before=`: the next request of a type.
+    /// Parses the value of `before`, which is a type of request.
     pub fn parse_before(text: &str) -> Option<Self> {
         parse_access(text).map(|access| Self::next(TriggerStage::Before, access))
     }
 
-    /// Parses `after=`: the next request of a type, or a time.
+    /// Parses the value of `after`, which is a type of request or a time.
     pub fn parse_after(text: &str) -> Option<Self> {
         let request = parse_access(text).map(|access| Self::next(TriggerStage::After, access));
         request.or_else(|| {

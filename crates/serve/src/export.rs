@@ -22,9 +22,9 @@ pub struct Facts {
     /// The name; empty for the default export.
     pub name: String,
     pub description: String,
-    /// Sector size; all offsets and lengths are multiples of it.
+    /// Sector size, of which all offsets and lengths are multiples.
     pub sector: Bytes,
-    /// Physical sector size; requests that are not multiples of it are slower.
+    /// Physical sector size; requests that are not aligned to it are slower.
     pub physical: Bytes,
     pub sectors: SectorCount,
     pub is_read_only: bool,

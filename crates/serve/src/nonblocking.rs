@@ -33,7 +33,7 @@ impl Waker {
     }
 }
 
-/// The waiting thread's end of a [`Waker`].
+/// The end of a [`Waker`] that belongs to the waiting thread.
 pub struct WakeReceiver(UnixStream);
 
 impl WakeReceiver {

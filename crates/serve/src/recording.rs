@@ -32,7 +32,7 @@ struct Observations {
     /// Requests in order of arrival, from the first that has not completed.
     requests: VecDeque<RecordedRequest>,
     sent_count: u64,
-    /// Requests that have not completed: their sequence numbers, by id.
+    /// The sequence numbers of requests that have not completed, by id.
     outstanding: BTreeMap<u64, u64>,
     sender: SyncSender<Event>,
 }

@@ -19,7 +19,7 @@ use crate::worker::{Connection, Permit, Service, Session};
 
 /// Default maximum number of connections that have completed their handshakes.
 pub const DEFAULT_MAX_CONNECTIONS: usize = 64;
-/// Maximum number of handshakes in progress; one more evicts the oldest.
+/// Maximum number of handshakes in progress; a further one evicts the oldest.
 const MAX_HANDSHAKES: usize = 64;
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -205,7 +205,7 @@ impl<P: Protocol> Acceptor<P> {
             let now = Instant::now();
             self.handshakes.retain(|pending| pending.deadline > now);
             for number in ready.listeners {
-                // Without free descriptors a connection stays in the backlog.
+                // If there are no free descriptors, a connection stays in the backlog.
                 if let Ok(Some(stream)) = self.listeners[number].accept() {
                     self.accept(stream);
                 } else {

@@ -119,7 +119,8 @@ impl Listener {
         }
     }
 
-    /// Returns the NBD URI (doc/uri.md of the NBD project) of an export; with TLS if `secure`.
+    /// Returns the NBD URI (doc/uri.md of the NBD project) of an export, with the TLS scheme if
+    /// `secure`.
     pub fn uri(&self, name: &str, secure: bool) -> String {
         let name = percent_encode(name);
         let scheme = if secure { "nbds" } else { "nbd" };
@@ -131,7 +132,7 @@ impl Listener {
             ListeningSocket::Unix(socket) => {
                 let address = socket.local_addr();
                 let path = address.ok().and_then(|address| {
-                    // Clients may have other working directories.
+                    // Clients may have different working directories.
                     let path = std::path::absolute(address.as_pathname()?).ok()?;
                     Some(path.display().to_string())
                 });
@@ -334,7 +335,7 @@ mod tests {
     fn a_socket_without_a_listener_is_replaced() {
         let name = format!("diskarm-{} socket", std::process::id());
         let path = std::env::temp_dir().join(name);
-        // The file outlives the socket.
+        // The file remains after the socket is closed.
         drop(UnixListener::bind(&path).expect("a socket"));
         let address = Address::Unix(path.clone());
         let listener = Listener::bind(&address).expect("a socket");

@@ -85,7 +85,8 @@ impl StoreSpec {
         }
     }
 
-    /// Opens a store of `bytes`. Fails if its file is unreadable, has another size, or is in use.
+    /// Opens a store of `bytes`. Fails if the file is unreadable, has a different size, or is in
+    /// use.
     pub fn open(&self, bytes: u64, is_read_only: bool) -> io::Result<Box<dyn Store>> {
         Ok(match self {
             Self::Memory => Box::new(SparseStore::empty(bytes)),
@@ -111,8 +112,8 @@ pub struct FileStore {
 }
 
 impl FileStore {
-    /// Opens the file at `path`, or creates a sparse file of `bytes`. Fails if it cannot be
-    /// opened, has another size, or is served by another program.
+    /// Opens the file at `path`, or creates a sparse file of `bytes`. Fails if the file cannot be
+    /// opened, has a different size, or is served by another program.
     pub fn open(path: &str, bytes: u64, is_read_only: bool) -> io::Result<Self> {
         let mut options = OpenOptions::new();
         options.read(true).write(!is_read_only);
@@ -165,7 +166,7 @@ fn extent(file: &File, bytes: u64, offset: u64, length: u64) -> io::Result<Exten
     let data = match seek(file, SeekFrom::Data(offset)) {
         Ok(data) => data,
         Err(rustix::io::Errno::NXIO) => bytes,
-        // A block device, or a file system without support for holes.
+        // Block devices and some file systems do not support holes.
         Err(rustix::io::Errno::INVAL | rustix::io::Errno::OPNOTSUPP) => offset,
         Err(error) => return Err(error.into()),
     };
@@ -274,8 +275,8 @@ impl SparseStore {
         }
     }
 
-    /// Opens a store over the file at `path`, which it never writes. Fails if the file cannot be
-    /// opened, has another size, or is locked by a writer.
+    /// Opens a store over the file at `path`, which is never written. Fails if the file cannot be
+    /// opened, has a different size, or is locked by a writer.
     pub fn over(path: &str, bytes: u64) -> io::Result<Self> {
         let file = File::open(path)?;
         check_lock(file.try_lock_shared())?;
@@ -469,7 +470,7 @@ impl Drop for FileSyncer {
 fn run(file: &File, inbox: &Receiver<usize>, outbox: &Sender<(usize, bool)>, waker: &Waker) {
     let mut has_succeeded = true;
     while let Ok(first) = inbox.recv() {
-        // One call serves all jobs requested before it.
+        // One call synchronises the data of all jobs requested before it.
         let jobs: Vec<usize> = std::iter::once(first).chain(inbox.try_iter()).collect();
         // After a failure the system may have dropped the data, so a later success means nothing.
         has_succeeded &= file.sync_data().is_ok();

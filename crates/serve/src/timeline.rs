@@ -162,7 +162,7 @@ impl<T: EventSource> Timeline<T> {
         Some((ended, due))
     }
 
-    /// Returns the clock or, before time starts, the clock to use if the last input takes time.
+    /// Returns the clock. Before time starts, returns the one to use if the last input takes time.
     fn clock_or_next(&self) -> Option<Clock> {
         let start = |at| Clock::new(at, self.speed);
         self.clock.or(self.last_input.map(start))

@@ -43,8 +43,8 @@ pub struct WorkerHandle<S> {
 }
 
 impl<S: Session> WorkerHandle<S> {
-    /// Starts the service that `make` returns, which may wake the thread with the waker. With
-    /// `spins` the thread never sleeps while requests are in progress.
+    /// Starts a thread for the service that `make` returns. The service can wake the thread with
+    /// the waker. With `spins`, the thread never sleeps while requests are in progress.
     pub fn start<D: Service<Session = S>>(
         spins: bool,
         make: impl FnOnce(Waker) -> io::Result<D>,
@@ -330,7 +330,7 @@ impl<D: Service> Worker<D> {
         }
     }
 
-    /// Returns true if all clients have been answered, or the time limit has passed.
+    /// Returns true if all clients have been answered or the time limit has passed.
     fn has_stopped(&self) -> bool {
         let is_late = |deadline| HostInstant::now() >= deadline;
         self.stop_deadline
@@ -454,7 +454,7 @@ pub struct Connection<S> {
     pub session: S,
     /// The due times of replies that have not been sent yet.
     pub due: Vec<HostInstant>,
-    /// The last time that the client sent something, or was pinged.
+    /// The last time that the client sent something or was pinged.
     pub last_heard: HostInstant,
     /// True if the client has been pinged and has not answered yet.
     pub is_pinged: bool,
@@ -506,7 +506,7 @@ impl<S: Session> Connection<S> {
             }
             has_sent = true;
         }
-        // A client that does not read its replies does not make the server late.
+        // Replies that a client does not read do not count as late.
         record_lateness(&mut self.due, sent_at, service.statistics());
         Ok(has_sent)
     }

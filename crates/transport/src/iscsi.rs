@@ -1,9 +1,9 @@
 //! An iSCSI initiator.
 //!
 //! A [`Session`] has one connection and executes one command at a time, because drives are measured
-//! that way. It sends as much data with a command as the target permits, and more on request. It
-//! authenticates itself with CHAP. If it has a secret for the target, the target must do so, too.
-//! The source is RFC 7143, which is cited by the names of messages and keys.
+//! that way. It sends as much data with a command as the target permits, and the remaining data on
+//! request. It authenticates itself with CHAP. If it has a secret for the target, the target must
+//! do so, too. The source is RFC 7143, which is cited by the names of messages and keys.
 
 mod connection;
 
@@ -31,7 +31,7 @@ const DISCOVERY_TIMEOUT: Duration = Duration::from_secs(10);
 /// The address of a disk: `iscsi://HOST[:PORT]/TARGET/LUN`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Address {
-    /// Name or address of the host; an IPv6 address without brackets.
+    /// Name or address of the host. An IPv6 address has no brackets.
     pub host: String,
     pub port: u16,
     /// Name of the target; empty if the URL has none.

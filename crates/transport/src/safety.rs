@@ -15,7 +15,7 @@ use crate::transport::{Error, Reply, Transport};
 /// Timeout for most commands: a drive may need half a minute to spin up first.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Additional time for each mebibyte: several times as much as the slowest drives need.
+/// Additional time for each mebibyte: several times what the slowest drives need.
 const TIME_PER_MEBIBYTE: Duration = Duration::from_secs(5);
 
 /// Timeout for spinning up, flushing a write cache, or a self-test.
@@ -57,7 +57,7 @@ const SIGNATURES: &[(usize, &[u8], &str)] = &[
     (0x200, b"LABELONE", LVM_NAME),
     (0x400, b"LABELONE", LVM_NAME),
     (0x600, b"LABELONE", LVM_NAME),
-    // Versions 1.1 and 1.2.
+    // These are the superblocks of versions 1.1 and 1.2.
     (0, RAID, RAID_NAME),
     (4096, RAID, RAID_NAME),
     (0, b"LUKS\xba\xbe", "an encrypted volume (LUKS)"),
@@ -208,7 +208,7 @@ mod tests {
         assert!(!leaves_data_alone(&self_test, &[0x40]));
         let saved_logs = [0x4d, 0x01, 0x40, 0, 0, 0, 0, 0, 4, 0];
         assert!(!leaves_data_alone(&saved_logs, &[]));
-        // UNMAP, which is not in the table, and an empty command.
+        // UNMAP is not in the table of operations; the other command is empty.
         assert!(!leaves_data_alone(&[0x42, 0, 0, 0, 0, 0, 0, 0, 0, 0], &[]));
         assert!(!leaves_data_alone(&[], &[]));
     }
@@ -295,7 +295,7 @@ mod tests {
 
     #[test]
     fn unknown_labels_are_data() {
-        // Labels of Sun and Amiga, and half a signature at the end of the data.
+        // These are labels of Sun and Amiga, and a signature cut off by the end of the data.
         assert_eq!(identify_front(508, &[0xda, 0xbe]), Some(DATA_NAME));
         assert_eq!(identify_front(0, b"RDSK"), Some(DATA_NAME));
         assert_eq!(identify(b"XFS", &[]), Some(DATA_NAME));

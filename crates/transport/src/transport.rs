@@ -118,7 +118,7 @@ pub enum Error {
         command: &'static str,
         reason: String,
     },
-    /// The measurement was inconclusive, or reached its limits.
+    /// The measurement was inconclusive or reached its limits.
     Undecided(String),
 }
 

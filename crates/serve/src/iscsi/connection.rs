@@ -211,7 +211,7 @@ impl worker::Session for Connection {
 }
 
 pub enum Reply {
-    /// A message with its data; its serial numbers are set when it is sent.
+    /// A message with its data. The serial numbers are set when the message is sent.
     Message(Box<Message>, Vec<u8>),
     Outcome(Box<Outcome>),
 }
@@ -267,7 +267,7 @@ pub struct ReplyWriter<'a> {
 }
 
 impl ReplyWriter<'_> {
-    /// Writes the reply; returns false if there is no room for all of it.
+    /// Writes the reply; returns false if there is no room for the whole reply.
     pub fn write(&mut self, reply: &mut Reply) -> bool {
         match reply {
             Reply::Message(message, data) => self.put(message, data),
@@ -275,7 +275,7 @@ impl ReplyWriter<'_> {
         }
     }
 
-    /// Writes a message; returns false if there is no room for it.
+    /// Writes a message, or returns false if there is no room for it.
     fn put(&mut self, message: &mut Message, data: &[u8]) -> bool {
         let digests = self.parameters.digests;
         let length = digests.length(data.len());

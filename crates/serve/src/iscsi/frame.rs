@@ -1,4 +1,4 @@
-//! Frames messages in a stream of bytes.
+//! Splits a stream of bytes into messages.
 
 use diskarm_wire::iscsi::{Digest, Lengths, Message, padded};
 

@@ -31,7 +31,7 @@ pub struct Login {
     address: String,
     input: Vec<u8>,
     output: Vec<u8>,
-    /// Text that continues in the next request.
+    /// Text received so far that continues in the next request.
     text: Vec<u8>,
     /// Length of all the text so far, in bytes.
     text_length: usize,
@@ -404,7 +404,7 @@ struct DiscoverySession {
 const CONTINUES: Tag = Tag(1);
 
 impl DiscoverySession {
-    /// Writes the answer to a message to `output`; returns true if the session has ended.
+    /// Answers a message; returns true if the session has ended.
     pub fn answer(
         &mut self,
         frame: &Frame<'_>,

@@ -38,7 +38,7 @@ pub const MAX_RECEIVE: usize = 128 << 10;
 pub const MAX_CONNECTIONS: u16 = 4;
 /// Maximum length of a data sequence, in bytes.
 const MAX_BURST: u32 = 1 << 20;
-/// Maximum unsolicited data of a command, in bytes.
+/// Maximum amount of unsolicited data for a command, in bytes.
 const FIRST_BURST: u32 = 256 << 10;
 
 /// The negotiated parameters of a connection and its session.
@@ -55,7 +55,7 @@ pub struct Parameters {
     pub max_send: u32,
     /// Maximum length of a data sequence, in bytes.
     pub max_burst: u32,
-    /// Maximum unsolicited data of a command, in bytes.
+    /// Maximum amount of unsolicited data for a command, in bytes.
     pub first_burst: u32,
 }
 
@@ -129,7 +129,7 @@ impl Parameters {
         }
     }
 
-    /// Applies the constraints between keys once all have been negotiated.
+    /// Applies the constraints between keys once all keys have been negotiated.
     pub fn settle(&mut self) {
         self.first_burst = self.first_burst.min(self.max_burst);
     }

@@ -35,7 +35,7 @@ pub const MAX_CHALLENGE: usize = 1024;
 pub const MD5: &str = "5";
 
 impl Account {
-    /// Checks the length of the secret.
+    /// Creates an account. Fails if the name is empty or the secret has an invalid length.
     pub fn new(name: &str, secret: &str) -> Result<Self, String> {
         let length = secret.len();
         if name.is_empty() || !(MIN_SECRET..=MAX_SECRET).contains(&length) {
@@ -158,8 +158,8 @@ impl<'a> SecurityKeys<'a> {
 pub type Answers = Vec<(&'static str, String)>;
 
 impl Security {
-    /// Answers the security keys of a request. Without accounts any initiator is accepted.
-    /// Fails with the status of a failed login.
+    /// Answers the security keys of a request. Without accounts, any initiator is accepted. Fails
+    /// with the status of a failed login.
     pub fn advance(
         &mut self,
         keys: &SecurityKeys<'_>,
@@ -267,7 +267,7 @@ fn random<const COUNT: usize>() -> Result<[u8; COUNT], u16> {
 mod tests {
     use super::*;
 
-    /// The oracle is `printf '\001a-secret-of-12challenge' | md5sum`.
+    /// The expected response is the output of `printf '\001a-secret-of-12challenge' | md5sum`.
     #[test]
     fn a_response_is_the_digest_of_id_secret_and_challenge() {
         let account = Account::new("disk", "a-secret-of-12").expect("an account");

@@ -14,7 +14,7 @@ use crate::worker::ConnectionError;
 
 /// Maximum total size of early messages, in bytes: the unsolicited data of a full window.
 const MAX_EARLY: usize = 16 << 20;
-/// Overhead of an early message, in bytes.
+/// Assumed overhead of an early message, in bytes.
 const OVERHEAD: usize = 256;
 
 pub struct Session {
@@ -132,8 +132,8 @@ impl Session {
         Ok(())
     }
 
-    /// Cancels a command that has not arrived yet or waits for its turn (RFC 7143, "Task Management
-    /// Function Request"). Returns false if the number is outside the window.
+    /// Cancels a command that has not arrived yet or is waiting for its turn (RFC 7143, "Task
+    /// Management Function Request"). Returns false if the number is outside the window.
     pub fn skip(&mut self, command: Serial) -> bool {
         let can_arrive = self.max_connections > 1 && self.window.can_arrive(command);
         if can_arrive {
@@ -472,7 +472,7 @@ pub struct Window {
     /// Number of numbered commands, which fill the window.
     numbered: u32,
     immediate: usize,
-    /// Memory of all commands, in bytes.
+    /// Memory reserved for all commands, in bytes.
     cost: usize,
 }
 
@@ -482,7 +482,7 @@ pub enum Order {
     Next,
     /// A predecessor has not arrived.
     Ahead,
-    /// Outside the window: ignored.
+    /// The number is outside the window, so the command is ignored.
     Outside,
 }
 
@@ -491,7 +491,7 @@ pub enum Order {
 pub struct WindowShare {
     /// True if the command has no number.
     pub is_immediate: bool,
-    /// Maximum memory, in bytes.
+    /// Maximum memory that the command needs, in bytes.
     pub cost: usize,
 }
 

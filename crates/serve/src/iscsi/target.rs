@@ -48,7 +48,7 @@ pub struct IscsiTarget {
     syncing: Slab<Syncing>,
     file: Option<File>,
     sessions: Slab<Session>,
-    /// Connections with output that was caused by other connections.
+    /// Connections that have output because of messages on other connections.
     touched: Vec<usize>,
     initiators: Vec<Initiator>,
     next_initiator: u64,

@@ -30,7 +30,7 @@ struct ActiveJob {
     remaining: Option<(u64, u64)>,
     /// True if the device has completed the current part, or the job does not need the device.
     is_served: bool,
-    /// True if the store's file has been synchronised, or need not be.
+    /// True if the store's file has been synchronised, or need not be synchronised.
     is_synced: bool,
     error: Option<Refusal>,
     /// The write of the current part.
@@ -133,7 +133,7 @@ impl NbdExport {
         touched
     }
 
-    /// Handles a completion; returns its connection if it has a reply.
+    /// Handles a completion; returns the job's connection if a reply is ready.
     fn complete(
         &mut self,
         completion: &Completion,
@@ -173,7 +173,7 @@ impl NbdExport {
         }
     }
 
-    /// Queues the reply to the job if it has ended; returns its connection.
+    /// Queues the reply to the job if the job has ended; returns the job's connection.
     fn reply_if_done(&mut self, id: usize, clients: &mut Clients<'_>) -> Option<usize> {
         let active = self.remove_if_done(id)?;
         let number = active.connection?;
@@ -188,7 +188,7 @@ impl NbdExport {
         Some(number)
     }
 
-    /// Removes the job if it has ended, and counts its outcome.
+    /// Removes the job and counts its outcome if it has ended.
     fn remove_if_done(&mut self, id: usize) -> Option<ActiveJob> {
         let active = self.jobs.get(id)?;
         if !active.is_served || !active.is_synced {
@@ -304,7 +304,7 @@ impl NbdExport {
         }
     }
 
-    /// Zeroes the next part of a job; returns its connection if it has a reply.
+    /// Zeroes the next part of a job; returns the job's connection if a reply is ready.
     fn start_next_part(
         &mut self,
         id: usize,
@@ -344,7 +344,7 @@ impl NbdExport {
         self.reply_if_done(id, clients)
     }
 
-    /// Writes the part of a write that arrived before its connection closed.
+    /// Writes the data of a write that had arrived when its connection closed.
     fn write_partial(&mut self, job: Job) {
         if !self.data.can_lose_writes() || !self.power.is_on {
             return;

@@ -50,7 +50,7 @@ pub struct NbdSession {
 
 pub(super) struct ReceivingJob {
     job: Job,
-    /// Offset of the next data in the export.
+    /// Offset in the export of the next data to arrive.
     offset: u64,
     left: u64,
 }

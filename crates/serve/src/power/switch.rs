@@ -17,7 +17,7 @@ pub struct PowerSwitch {
     trigger: Option<Trigger>,
     /// The time at which the trigger cuts the power, if it waits for a time.
     pub trigger_time: Option<HostInstant>,
-    /// A cut that is due as soon as pending replies have been sent.
+    /// A cut to make as soon as pending replies have been sent.
     due: Option<PowerCut>,
     pub last_losses: Option<Losses>,
     pub faults: InjectedFaults,
@@ -103,7 +103,7 @@ pub enum TriggerEvent {
         /// At least 1.
         nth: u64,
     },
-    /// This much wall-clock time after arming.
+    /// A wall-clock time span after arming.
     Time(Span),
 }
 
@@ -116,7 +116,7 @@ pub enum TriggerStage {
 }
 
 impl TriggerEvent {
-    /// Counts a request that has reached the stage `reached`; returns true if it is the event.
+    /// Counts a request that has reached a stage; returns true if it is the event.
     fn count_request(&mut self, reached: TriggerStage, found: Access) -> bool {
         let Self::Request { stage, access, nth } = self else {
             return false;

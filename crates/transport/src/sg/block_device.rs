@@ -14,7 +14,7 @@ use super::Error;
 /// The file system in which Linux lists its devices.
 pub const SYSFS: &str = "/sys";
 
-// Reasons to refuse a path.
+// Reasons why a path is refused.
 const NO_DEVICE: &str = "not a device";
 const NO_SCSI: &str = "a device that accepts no SCSI commands";
 const PARTITION: &str = "a partition";

@@ -24,8 +24,8 @@ use crate::statistics::Access;
 use crate::worker::ConnectionError;
 
 impl IscsiTarget {
-    /// Handles a message, and the messages that have waited for it.
-    /// Fails if the connection must be closed.
+    /// Handles a message, and then the messages that were waiting for it. Fails if the connection
+    /// must be closed.
     pub(super) fn handle_message(
         &mut self,
         origin: Origin,
@@ -72,7 +72,7 @@ impl IscsiTarget {
         Ok(())
     }
 
-    /// Handles a message, other than data, whose turn it is.
+    /// Handles a message, other than [`DataOut`], whose turn it is.
     fn serve(
         &mut self,
         origin: Origin,
@@ -294,7 +294,7 @@ impl IscsiTarget {
             Err(error) => {
                 self.statistics.counts.refused += 1;
                 self.check(origin, tag, &error.sense(), clients);
-                // Tasks may have waited for this one.
+                // Other tasks may have waited for this one.
                 self.start_tasks(origin.session, now);
             }
         }
@@ -512,7 +512,7 @@ fn shorten_write(block: &[u8], max: u64) -> Option<Vec<u8>> {
         Command::Write { size, blocks, .. } | Command::WriteAndVerify { size, blocks, .. } => {
             blocks.count = u64::from(blocks.count).min(max) as u32;
             if blocks.count == 0 && *size == Size::Six {
-                // In six-byte commands zero means 256 blocks.
+                // In six-byte commands, zero means 256 blocks.
                 *size = Size::Ten;
             }
         }
