@@ -67,8 +67,8 @@ pub trait PowerControl {
         let losses = self.revert_writes(cut);
         let known = losses.as_ref().copied().unwrap_or_default();
         self.switch().record_cut(known);
-        let failed = |error| format!("the store failed: {error}");
-        losses.map(Reply::PowerCut).map_err(failed)
+        let store_error = |error| format!("the store failed: {error}");
+        losses.map(Reply::PowerCut).map_err(store_error)
     }
 
     /// Cuts the power if a cut is due. Returns true if the power is off; all connections must then
@@ -136,7 +136,7 @@ fn check_range(injected: &InjectedFault, facts: &Facts) -> Result<(), String> {
         end => format!(" to {}", end.0 - 1),
     };
     Err(format!(
-        "inject: found sectors from {first}{last}, expected some of the {sectors} sectors of {}",
+        "inject: found sectors from {first}{last}, expected a range in the {sectors} sectors of {}",
         match facts.name.as_str() {
             "" => "the export",
             name => name,
@@ -173,8 +173,8 @@ impl ExportHandle {
     pub(crate) fn ask(&self, command: Command) -> Answer {
         let (sender, answer) = channel();
         (self.send)(command, sender);
-        let ended = |_| Err("the server is stopping".to_owned());
-        answer.recv().unwrap_or_else(ended)
+        let stopping = |_| Err("the server is stopping".to_owned());
+        answer.recv().unwrap_or_else(stopping)
     }
 }
 

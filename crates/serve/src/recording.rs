@@ -212,8 +212,8 @@ fn write(
     {
         let ms = (first - Instant::START).as_ms();
         let note = format!(
-            "time in {} files begins with the first request, {ms:.3} ms after the drive's time: \
-             in a replay the disk is rotated by that time",
+            "time in {} files begins with the first request, {ms:.3} ms after the start \
+             of drive time: in a replay, the angle of the disk differs by that time",
             recorded.format
         );
         recorded.notes.push(note);

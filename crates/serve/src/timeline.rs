@@ -157,9 +157,9 @@ impl<T: EventSource> Timeline<T> {
         if self.outputs.is_empty() {
             self.catch_up(now);
         }
-        let ended = self.outputs.pop_front()?;
-        let due = self.clock_or_next()?.host_time(T::time_of(&ended));
-        Some((ended, due))
+        let output = self.outputs.pop_front()?;
+        let due = self.clock_or_next()?.host_time(T::time_of(&output));
+        Some((output, due))
     }
 
     /// Returns the clock. Before time starts, returns the one to use if the last input takes time.
@@ -187,8 +187,8 @@ impl<T: EventSource> Timeline<T> {
     }
 
     fn advance(&mut self, at: Instant) {
-        while let Some(ended) = self.model.advance(at) {
-            self.outputs.push_back(ended);
+        while let Some(output) = self.model.advance(at) {
+            self.outputs.push_back(output);
         }
     }
 }
@@ -259,7 +259,7 @@ mod tests {
 
     /// The expected times are those of the drive without a clock.
     #[test]
-    fn requests_take_as_long_as_on_the_drive() {
+    fn response_times_are_those_of_the_drive() {
         let mut drive = Model::find("hp-c2247").expect("a drive").drive();
         let mut now = Instant::START;
         let expected: Vec<u64> = (0..20_u64)

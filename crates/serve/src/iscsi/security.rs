@@ -92,7 +92,7 @@ impl Accounts {
             let slot = match side {
                 "initiator" => &mut initiator,
                 "target" => &mut target,
-                _ => return Err(at("must start with \"initiator\" or \"target\"")),
+                _ => return Err(at("the line must start with \"initiator\" or \"target\"")),
             };
             if slot.replace(account).is_some() {
                 return Err(at("there is already a line of this kind"));
@@ -293,7 +293,7 @@ mod tests {
             => there is no line
             initiator alice short => line 1: the name is 5 bytes long and the
             initiator alice => line 1: expected `initiator` or `target`
-            ; user alice a-secret-of-12 => line 2: must start with
+            ; user alice a-secret-of-12 => line 2: the line must start with
             initiator a a-secret-of-12; initiator b a-secret-of-12 => line 2: there is already
             initiator a a-secret-of-12; target b a-secret-of-12 => both sides have the same secret
         ";

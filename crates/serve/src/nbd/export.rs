@@ -61,7 +61,7 @@ pub struct NbdExport {
     /// Jobs with remaining parts, if requests take no time.
     unfinished: Vec<usize>,
     power: PowerSwitch,
-    device: Option<DeviceFactory<Box<dyn Device>>>,
+    make_device: Option<DeviceFactory<Box<dyn Device>>>,
     /// True while requests wait in their connections because too many sector versions are kept.
     is_holding: bool,
     statistics: Statistics,
@@ -74,7 +74,7 @@ impl NbdExport {
             None => None,
         };
         let is_timed = export.timing.is_some();
-        let (capacity, device) = match export.power {
+        let (capacity, make_device) = match export.power {
             Some(power) => (Some(power.capacity), power.device),
             None => (None, None),
         };
@@ -89,7 +89,7 @@ impl NbdExport {
             jobs: Slab::new(),
             unfinished: Vec::new(),
             power: PowerSwitch::default(),
-            device,
+            make_device,
             is_holding: false,
             statistics: Statistics::default(),
         };
@@ -526,8 +526,8 @@ impl PowerControl for NbdExport {
             }
             self.remove_if_done(id);
         }
-        if let Some((timeline, device)) = self.timeline.as_mut().zip(self.device.as_ref()) {
-            timeline.replace(device());
+        if let Some((timeline, make)) = self.timeline.as_mut().zip(self.make_device.as_ref()) {
+            timeline.replace(make());
         }
         self.start_persistence_reports();
         losses

@@ -88,7 +88,7 @@ impl NbdHandshake {
             return NbdStep::Wait;
         }
         match self.state {
-            State::Flags => self.flags(exports, is_full),
+            State::Flags => self.read_flags(exports, is_full),
             State::Skipping { option, left } => {
                 let count = left.min(self.input.len() as u64);
                 self.input.drain(..count as usize);
@@ -107,11 +107,11 @@ impl NbdHandshake {
                 self.answer(option, answer::TOO_BIG, message);
                 NbdStep::Wait
             }
-            State::Option => self.option(exports, is_full),
+            State::Option => self.read_option(exports, is_full),
         }
     }
 
-    fn flags(&mut self, exports: &[Facts], is_full: bool) -> NbdStep {
+    fn read_flags(&mut self, exports: &[Facts], is_full: bool) -> NbdStep {
         let Ok(flags) = ClientFlags::parse(&self.input) else {
             return NbdStep::Wait;
         };
@@ -129,10 +129,10 @@ impl NbdHandshake {
         self.input.drain(..ClientFlags::LENGTH);
         self.state = State::Option;
         // The first option may already have arrived.
-        self.option(exports, is_full)
+        self.read_option(exports, is_full)
     }
 
-    fn option(&mut self, exports: &[Facts], is_full: bool) -> NbdStep {
+    fn read_option(&mut self, exports: &[Facts], is_full: bool) -> NbdStep {
         let Ok(header) = OptionHeader::parse(&self.input) else {
             return NbdStep::Wait;
         };
@@ -172,11 +172,11 @@ impl NbdHandshake {
             _ if self.encryption == Encryption::Required => return self.refuse_unencrypted(option),
             code::EXPORT_NAME => return self.export_name(data, exports, is_full),
             code::INFO | code::GO => return self.choose(option, data, exports, is_full),
-            code::LIST_CONTEXTS | code::SET_CONTEXTS => self.contexts(option, data, exports),
+            code::LIST_CONTEXTS | code::SET_CONTEXTS => self.answer_contexts(option, data, exports),
             code::LIST | code::STRUCTURED_REPLY | code::EXTENDED_HEADERS if !data.is_empty() => {
                 self.answer(option, answer::INVALID, b"the option takes no data");
             }
-            code::LIST => self.list(exports),
+            code::LIST => self.list_exports(exports),
             code::STRUCTURED_REPLY if self.headers == Headers::Extended => {
                 let message = b"extended headers have already been negotiated";
                 self.answer(option, answer::EXTENDED_HEADERS, message);
@@ -226,7 +226,7 @@ impl NbdHandshake {
         self.answer(option, answer::ACK, b"");
     }
 
-    fn list(&mut self, exports: &[Facts]) {
+    fn list_exports(&mut self, exports: &[Facts]) {
         for facts in exports {
             let listed = ListedExport {
                 name: &facts.name,
@@ -299,7 +299,7 @@ impl NbdHandshake {
         }
     }
 
-    fn contexts(&mut self, option: u32, data: &[u8], exports: &[Facts]) {
+    fn answer_contexts(&mut self, option: u32, data: &[u8], exports: &[Facts]) {
         let is_choice = option == code::SET_CONTEXTS;
         if is_choice {
             self.status_export = None;

@@ -71,7 +71,7 @@ struct Version {
     /// `None` for a trim, which takes effect after the writes before it.
     write: Option<u64>,
     /// The previous content; for a planned write, the new content.
-    before: SectorData,
+    content: SectorData,
     /// True if the version has reached the media.
     is_persisted: bool,
 }
@@ -143,7 +143,7 @@ impl Cache {
         let index = first_planned(versions, &self.writes);
         let version = Version {
             write,
-            before,
+            content: before,
             is_persisted: false,
         };
         versions.insert(index, version);
@@ -321,7 +321,7 @@ impl Cache {
             let lost = &versions[last..];
             damaged.extend(lost.iter().filter_map(|version| version.write));
             if let Some(version) = lost.first() {
-                reverted.push((*sector, version.before.clone()));
+                reverted.push((*sector, version.content.clone()));
             }
         }
         let damaged = damaged.iter().filter_map(|write| self.writes.get(write));
@@ -422,7 +422,7 @@ impl Cache {
             self.versions += 1;
             self.sectors.entry(at).or_default().push(Version {
                 write: Some(write.0),
-                before: data.into(),
+                content: data.into(),
                 is_persisted: false,
             });
         }
@@ -435,7 +435,7 @@ impl Cache {
         let is_own = |version: &&Version| version.write == Some(write.0);
         let sectors = self.sectors.range(range);
         let own = sectors.filter_map(|(_, versions)| versions.iter().rfind(is_own));
-        let data = own.flat_map(|version| version.before.iter().copied());
+        let data = own.flat_map(|version| version.content.iter().copied());
         Some((written.first, data.collect()))
     }
 
@@ -450,7 +450,7 @@ impl Cache {
             if let Some(own) = versions.iter().rposition(is_own) {
                 let index = first_planned(versions, &self.writes);
                 let mut version = versions.remove(own);
-                version.before = before.into();
+                version.content = before.into();
                 versions.insert(index, version);
             }
         }

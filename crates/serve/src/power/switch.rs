@@ -329,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn the_rest_of_a_healed_range_keeps_its_count() {
+    fn remaining_parts_of_a_healed_range_keep_its_count() {
         let all = InjectedFaults::default();
         all.inject(injected(8, 12, Some(3)));
         assert_eq!(read(&all, 9, 1), Some(9));

@@ -120,7 +120,7 @@ fn an_empty_file_is_a_hole_until_written() {
 const IN_SECOND_CHUNK: u64 = (1 << 16) + 4096;
 
 #[test]
-fn a_file_is_served_once_and_must_match_the_size() {
+fn a_file_must_match_the_size_and_cannot_be_served_twice() {
     let folder = TempDir::new().expect("a temporary folder");
     let path = temporary_path(&folder);
     let store = FileStore::open(&path, BYTES, false).expect("a file");

@@ -27,9 +27,9 @@ pub fn name(path: &Path) -> Result<Option<String>, Error> {
     let number = format!("{}:{}", major(device), minor(device));
     let file_type = metadata.file_type();
     let found = if file_type.is_char_device() {
-        generic(Path::new(SYSFS), &number)
+        generic_block_name(Path::new(SYSFS), &number)
     } else if file_type.is_block_device() {
-        block(Path::new(SYSFS), &number).map(Some)
+        block_name(Path::new(SYSFS), &number).map(Some)
     } else {
         Err(NO_DEVICE)
     };
@@ -40,7 +40,7 @@ pub fn name(path: &Path) -> Result<Option<String>, Error> {
 }
 
 /// Returns the block device of the SCSI generic device with this number.
-fn generic(sysfs: &Path, number: &str) -> Result<Option<String>, &'static str> {
+fn generic_block_name(sysfs: &Path, number: &str) -> Result<Option<String>, &'static str> {
     let name = resolved_name(&sysfs.join("dev/char").join(number)).ok_or(NO_SCSI)?;
     let generic = sysfs.join("class/scsi_generic").join(name);
     if !generic.exists() {
@@ -55,7 +55,7 @@ fn generic(sysfs: &Path, number: &str) -> Result<Option<String>, &'static str> {
 
 /// Returns the name of the block device with this number. Not every block device supports SCSI
 /// commands.
-fn block(sysfs: &Path, number: &str) -> Result<String, &'static str> {
+fn block_name(sysfs: &Path, number: &str) -> Result<String, &'static str> {
     let path = sysfs.join("dev/block").join(number);
     if path.join("partition").exists() {
         return Err(PARTITION);
@@ -318,13 +318,13 @@ Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority
             symlink(tree.root.join(target), tree.root.join(link)).unwrap();
         }
         let sdb = || "sdb".to_owned();
-        assert_eq!(generic(&tree.root, "21:3"), Ok(Some(sdb())));
-        assert_eq!(generic(&tree.root, "21:4"), Ok(None));
-        assert_eq!(generic(&tree.root, "4:0"), Err(NO_SCSI));
-        assert_eq!(generic(&tree.root, "4:1"), Err(NO_SCSI));
-        assert_eq!(block(&tree.root, "8:16"), Ok(sdb()));
-        assert_eq!(block(&tree.root, "8:17"), Err(PARTITION));
-        assert_eq!(block(&tree.root, "8:32"), Err(NO_DEVICE));
+        assert_eq!(generic_block_name(&tree.root, "21:3"), Ok(Some(sdb())));
+        assert_eq!(generic_block_name(&tree.root, "21:4"), Ok(None));
+        assert_eq!(generic_block_name(&tree.root, "4:0"), Err(NO_SCSI));
+        assert_eq!(generic_block_name(&tree.root, "4:1"), Err(NO_SCSI));
+        assert_eq!(block_name(&tree.root, "8:16"), Ok(sdb()));
+        assert_eq!(block_name(&tree.root, "8:17"), Err(PARTITION));
+        assert_eq!(block_name(&tree.root, "8:32"), Err(NO_DEVICE));
     }
 
     #[test]

@@ -219,7 +219,7 @@ mod tests {
     /// The offsets of `struct sg_io_hdr` in C with 64-bit pointers.
     #[cfg(target_pointer_width = "64")]
     #[test]
-    fn the_header_is_laid_out_as_in_c() {
+    fn the_header_has_the_layout_of_the_c_structure() {
         assert_eq!(size_of::<Header>(), 88);
         assert_eq!(offset_of!(Header, cmd_len), 8);
         assert_eq!(offset_of!(Header, iovec_count), 10);
