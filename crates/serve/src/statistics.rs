@@ -53,7 +53,6 @@ pub enum Access {
     Trim,
     Zero,
     Status,
-    /// A command that does not access data.
     Other,
     Refused,
 }

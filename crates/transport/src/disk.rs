@@ -133,7 +133,6 @@ pub struct Disk<'a> {
     buffer: Vec<u8>,
     commands: u64,
     repeated: u64,
-    /// True until the drive has executed a command.
     awaits_first_command: bool,
     began: Instant,
     limits: Option<Limits>,

@@ -40,7 +40,6 @@ pub struct NbdSource {
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Server {
     Tcp(String, u16),
-    /// The path of a socket.
     Unix(String),
 }
 

@@ -415,17 +415,17 @@ impl DiscoverySession {
         let mut has_ended = false;
         let (mut message, data) = match Message::parse(&frame.header) {
             Ok(Message::TextRequest(request)) => {
-                self.count(request.immediate);
+                self.count_command(request.immediate);
                 if request.transfer == Tag::NONE {
                     self.unsent = targets(frame.data, address, exports);
                 }
-                self.text(&request)
+                self.next_part(&request)
             }
             Ok(Message::NopOut(request)) => {
                 if request.tag == Tag::NONE {
                     return false;
                 }
-                self.count(request.immediate);
+                self.count_command(request.immediate);
                 let answer = NopIn {
                     lun: request.lun,
                     tag: request.tag,
@@ -436,7 +436,7 @@ impl DiscoverySession {
                 (Message::NopIn(answer), frame.data[..length].to_vec())
             }
             Ok(Message::LogoutRequest(request)) => {
-                self.count(request.immediate);
+                self.count_command(request.immediate);
                 has_ended = true;
                 let answer = LogoutResponse {
                     response: logout_response::CLOSED,
@@ -459,14 +459,14 @@ impl DiscoverySession {
         has_ended
     }
 
-    fn count(&mut self, is_immediate: bool) {
+    fn count_command(&mut self, is_immediate: bool) {
         if !is_immediate {
             self.expected = self.expected.next();
         }
     }
 
     /// Returns the next part of the answer.
-    fn text(&mut self, request: &TextRequest) -> (Message, Vec<u8>) {
+    fn next_part(&mut self, request: &TextRequest) -> (Message, Vec<u8>) {
         let length = self.unsent.len().min(self.parameters.max_send as usize);
         let remaining = self.unsent.split_off(length);
         let data = std::mem::replace(&mut self.unsent, remaining);

@@ -260,7 +260,6 @@ const MAX_EXTENTS: usize = 1 << 10;
 /// Maximum number of extents read from the store for a block status reply.
 const MAX_LOOKUPS: usize = 1 << 14;
 
-/// A reply, which may be partly sent.
 pub(super) struct Reply {
     pub job: Job,
     pub error: Option<Refusal>,
@@ -282,37 +281,37 @@ impl ReplyWriter<'_> {
             return Ok(false);
         }
         if let Some((error, message)) = reply.error {
-            self.error(&reply.job, error, message);
+            self.write_error(&reply.job, error, message);
             return Ok(true);
         }
         match (reply.job.kind, self.headers) {
-            (JobKind::Read, Headers::Simple) => self.simple_read(reply),
-            (JobKind::Read, _) => Ok(self.chunked_read(reply)),
-            (JobKind::Status, _) => Ok(self.status(&reply.job)),
+            (JobKind::Read, Headers::Simple) => self.write_simple_read(reply),
+            (JobKind::Read, _) => Ok(self.write_chunked_read(reply)),
+            (JobKind::Status, _) => Ok(self.write_status(&reply.job)),
             _ => {
-                self.success(&reply.job);
+                self.write_success(&reply.job);
                 Ok(true)
             }
         }
     }
 
-    fn success(&mut self, job: &Job) {
+    fn write_success(&mut self, job: &Job) {
         match self.headers {
-            Headers::Extended => self.chunk(job, true, kind::NONE, 0),
-            _ => self.simple(job, 0),
+            Headers::Extended => self.write_chunk(job, true, kind::NONE, 0),
+            _ => self.write_simple(job, 0),
         }
     }
 
-    fn error(&mut self, job: &Job, error: Error, message: &'static str) {
+    fn write_error(&mut self, job: &Job, error: Error, message: &'static str) {
         if self.headers == Headers::Simple {
-            return self.simple(job, error.code());
+            return self.write_simple(job, error.code());
         }
         let data = Failure { error, message }.emit();
-        self.chunk(job, true, kind::ERROR, data.len() as u64);
+        self.write_chunk(job, true, kind::ERROR, data.len() as u64);
         self.put(&data);
     }
 
-    fn simple(&mut self, job: &Job, error: u32) {
+    fn write_simple(&mut self, job: &Job, error: u32) {
         let reply = Simple {
             magic: Simple::MAGIC,
             error,
@@ -321,7 +320,7 @@ impl ReplyWriter<'_> {
         self.put(&reply.emit());
     }
 
-    fn chunk(&mut self, job: &Job, is_last: bool, kind: u16, length: u64) {
+    fn write_chunk(&mut self, job: &Job, is_last: bool, kind: u16, length: u64) {
         let chunk = Chunk {
             is_last,
             kind,
@@ -338,7 +337,7 @@ impl ReplyWriter<'_> {
         self.output.added(data.len());
     }
 
-    fn simple_read(&mut self, reply: &mut Reply) -> Result<bool, ConnectionError> {
+    fn write_simple_read(&mut self, reply: &mut Reply) -> Result<bool, ConnectionError> {
         let job = reply.job;
         // Errors can be reported until the header has been sent.
         let room = self.output.room_len() - Simple::LENGTH;
@@ -357,7 +356,7 @@ impl ReplyWriter<'_> {
             Ok(()) => {}
             Err(error) if data_start > 0 => {
                 let (error, message) = store_error(&error);
-                self.error(&job, error, message);
+                self.write_error(&job, error, message);
                 return Ok(true);
             }
             Err(_) => return Err(ConnectionError),
@@ -367,11 +366,11 @@ impl ReplyWriter<'_> {
         Ok(reply.done == job.length)
     }
 
-    fn chunked_read(&mut self, reply: &mut Reply) -> bool {
+    fn write_chunked_read(&mut self, reply: &mut Reply) -> bool {
         const OFFSET: usize = 8;
         let job = reply.job;
         if job.is_undivided && job.length > MAX_CHUNK {
-            self.error(&job, Error::Overflow, "the data are too long for one chunk");
+            self.write_error(&job, Error::Overflow, "the data are too long for one chunk");
             return true;
         }
         let header = Chunk::header_length(self.headers) + OFFSET;
@@ -384,19 +383,19 @@ impl ReplyWriter<'_> {
             let data = &mut self.output.room()[header..][..count as usize];
             if let Err(error) = self.store.read(at, data) {
                 let (error, message) = store_error(&error);
-                self.error(&job, error, message);
+                self.write_error(&job, error, message);
                 return true;
             }
             reply.done += count;
             let is_last = reply.done == job.length;
-            self.chunk(&job, is_last, kind::DATA, OFFSET as u64 + count);
+            self.write_chunk(&job, is_last, kind::DATA, OFFSET as u64 + count);
             self.put(&at.to_be_bytes());
             self.output.added(count as usize);
         }
         true
     }
 
-    fn status(&mut self, job: &Job) -> bool {
+    fn write_status(&mut self, job: &Job) -> bool {
         let is_long = self.headers == Headers::Extended;
         let size = if is_long {
             LongExtent::LENGTH
@@ -411,17 +410,17 @@ impl ReplyWriter<'_> {
             Ok(extents) => extents,
             Err(error) => {
                 let (error, message) = store_error(&error);
-                self.error(job, error, message);
+                self.write_error(job, error, message);
                 return true;
             }
         };
         let length = extents.len() * size;
         if is_long {
-            self.chunk(job, true, kind::STATUS_EXTENDED, 8 + length as u64);
+            self.write_chunk(job, true, kind::STATUS_EXTENDED, 8 + length as u64);
             self.put(&ALLOCATION.to_be_bytes());
             self.put(&(extents.len() as u32).to_be_bytes());
         } else {
-            self.chunk(job, true, kind::STATUS, 4 + length as u64);
+            self.write_chunk(job, true, kind::STATUS, 4 + length as u64);
             self.put(&ALLOCATION.to_be_bytes());
         }
         for (length, is_hole) in extents {

@@ -39,7 +39,7 @@ impl IscsiTarget {
         };
         if let Message::DataOut(message) = message {
             if let Some(data) = session.keep_early_data(origin.connection, &message, data)? {
-                self.data(origin, &message, &data, clients, now);
+                self.receive_data(origin, &message, &data, clients, now);
             }
             return Ok(());
         }
@@ -65,7 +65,7 @@ impl IscsiTarget {
             };
             self.serve(origin, &early.message, early.data, clients, now);
             for (message, data) in &early.parts {
-                self.data(origin, message, data, clients, now);
+                self.receive_data(origin, message, data, clients, now);
             }
             self.touched.push(number);
         }
@@ -82,8 +82,12 @@ impl IscsiTarget {
         now: HostInstant,
     ) {
         match message {
-            Message::Command(command) => return self.command(origin, command, &data, clients, now),
-            Message::TaskRequest(request) => return self.manage(origin, request, clients, now),
+            Message::Command(command) => {
+                return self.start_command(origin, command, &data, clients, now);
+            }
+            Message::TaskRequest(request) => {
+                return self.manage_tasks(origin, request, clients, now);
+            }
             Message::LogoutRequest(request) => return self.log_out(origin, request, clients),
             _ => {}
         }
@@ -94,7 +98,7 @@ impl IscsiTarget {
             // The answer to the target's own ping.
             Message::NopOut(ping) if ping.tag == Tag::NONE => {}
             Message::NopOut(ping) => answer_ping(connection, ping, data),
-            Message::TextRequest(request) => self.text(connection, request, &data),
+            Message::TextRequest(request) => self.answer_text(connection, request, &data),
             Message::Snack(_) => {
                 let header = message.emit(Lengths::of_data(data.len()));
                 connection.reject(reject_reason::SNACK, header);
@@ -109,7 +113,7 @@ impl IscsiTarget {
     }
 
     /// Answers a text request: a normal session lists only its own target.
-    fn text(&self, connection: &mut Connection, request: &TextRequest, data: &[u8]) {
+    fn answer_text(&self, connection: &mut Connection, request: &TextRequest, data: &[u8]) {
         let facts = std::slice::from_ref(&self.facts);
         let answer = targets(data, &connection.address, facts);
         let max = (connection.parameters.max_send as usize).min(MAX_SEGMENT);
@@ -169,7 +173,7 @@ impl IscsiTarget {
         }
     }
 
-    fn command(
+    fn start_command(
         &mut self,
         origin: Origin,
         command: &iscsi::Command,
@@ -251,7 +255,7 @@ impl IscsiTarget {
         self.continue_task(origin, command.tag, next_step, clients, now);
     }
 
-    fn data(
+    fn receive_data(
         &mut self,
         origin: Origin,
         message: &DataOut,
@@ -345,7 +349,7 @@ impl IscsiTarget {
         );
     }
 
-    fn manage(
+    fn manage_tasks(
         &mut self,
         origin: Origin,
         request: &TaskRequest,
@@ -397,11 +401,11 @@ impl IscsiTarget {
             }
             function::CLEAR_TASK_SET => {
                 unit.clear_task_set(at, initiator);
-                self.drop_all();
+                self.drop_all_tasks();
             }
             function::UNIT_RESET | function::WARM_RESET | function::COLD_RESET => {
                 unit.reset(at);
-                self.drop_all();
+                self.drop_all_tasks();
             }
             function::REASSIGN => return task_response::NO_REASSIGNMENT,
             _ => return task_response::NOT_SUPPORTED,
@@ -433,8 +437,7 @@ impl IscsiTarget {
         task_response::COMPLETE
     }
 
-    /// Drops all tasks of all sessions.
-    fn drop_all(&mut self) {
+    fn drop_all_tasks(&mut self) {
         for (_, session) in &mut self.sessions {
             session.drop_tasks(|_| true);
         }
