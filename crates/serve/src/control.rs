@@ -1,8 +1,8 @@
 //! The control socket, on which exports receive commands outside the storage protocol.
 //!
 //! A client sends a line of text, such as `power-cut(export=db, torn=yes)`, and receives a line of
-//! JSON: an object with the result, or with `error`. A thread for each client passes commands to
-//! the threads of the exports.
+//! JSON: an object that contains the result or an `error`. A thread for each client passes commands
+//! to the threads of the exports.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;

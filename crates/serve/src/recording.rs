@@ -43,7 +43,7 @@ enum Event {
 }
 
 impl Tap {
-    /// Records a power cut: requests in progress will not complete. From now on the tap observes
+    /// Records a power cut: requests in progress will not complete. From now on, the tap observes
     /// the same disk after power-on.
     pub fn power_cut(&self) {
         let mut observations = self.lock();

@@ -28,7 +28,7 @@ pub trait Protocol: Send + 'static {
     type Handshake: Handshake<Session = <Self::Service as Service>::Session>;
     type Service: Service;
 
-    /// Starts the handshake of a connection that was just accepted.
+    /// Starts the handshake of a connection that has just been accepted.
     fn accept(&self, stream: &Stream) -> Self::Handshake;
 
     fn tls(&self) -> Option<&Tls> {

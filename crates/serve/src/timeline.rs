@@ -14,7 +14,7 @@ pub struct Speed(f64);
 impl Speed {
     pub const REAL: Self = Self(1.0);
 
-    /// Accepts 0.001 to 1000.
+    /// Accepts factors from 0.001 to 1000.
     pub fn new(factor: f64) -> Option<Self> {
         (0.001..=1000.0).contains(&factor).then_some(Self(factor))
     }
@@ -105,7 +105,7 @@ impl<D: Backing> EventSource for Unit<D> {
 ///
 /// Time starts with the first input that takes time, so a trace of the requests also starts there.
 /// An input enters the model at the time of the clock, and its output is due at the time that the
-/// model computes. Nothing here waits: the caller polls again at [`Self::next_due`].
+/// model computes. No method waits: the caller polls again at [`Self::next_due`].
 pub struct Timeline<T: EventSource> {
     pub model: T,
     speed: Speed,
@@ -115,7 +115,7 @@ pub struct Timeline<T: EventSource> {
     last_input: Option<HostInstant>,
     /// The time to which the model has advanced.
     latest: Instant,
-    /// Outputs that have not been taken, in order.
+    /// Outputs that [`Self::pop_due`] has not returned yet, in order.
     pub outputs: VecDeque<T::Output>,
 }
 
@@ -138,7 +138,7 @@ impl<T: EventSource> Timeline<T> {
         (&mut self.model, self.latest)
     }
 
-    /// Replaces the model; outputs that have not been taken are dropped.
+    /// Replaces the model, and drops the outputs that have not been returned yet.
     pub fn replace(&mut self, model: T) {
         self.model = model;
         self.outputs.clear();

@@ -20,7 +20,7 @@ const MAX_READS: usize = 128;
 #[derive(Clone, Debug)]
 pub struct Tls {
     config: Arc<ServerConfig>,
-    /// True to refuse clients that do not encrypt.
+    /// True if clients that do not encrypt are refused.
     pub is_required: bool,
 }
 

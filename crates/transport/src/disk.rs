@@ -19,7 +19,7 @@ const MAX_BLOCK_BYTES: u32 = 1 << 16;
 /// Maximum number of times a command is sent.
 pub const MAX_ATTEMPTS: u32 = 12;
 
-/// The longest mode page in bytes: its length field is one byte.
+/// The longest possible mode page, in bytes: the length field is one byte.
 const MAX_PAGE_LENGTH: usize = 255;
 
 /// The instants at which a command was sent and completed.
@@ -264,8 +264,8 @@ impl<'a> Disk<'a> {
     }
 
     /// Returns the last block and the bytes per block (READ CAPACITY). Given a block, returns the
-    /// last block that can be reached from it without a substantial delay, which drives that
-    /// support PMI take to be the end of a cylinder (worthington96 section 4.1.3).
+    /// last block that can be reached from it without a substantial delay; drives that support PMI
+    /// return the end of a cylinder (worthington96 section 4.1.3).
     pub fn capacity(&mut self, from: Option<Lbn>) -> Result<(u64, u32), Error> {
         let at = from.map_or(0, |at| at.0);
         let partial = from.is_some();

@@ -10,8 +10,8 @@ use serde::Serialize;
 /// A power cut. By default, a write survives only if all of it has reached the media.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PowerCut {
-    /// True to keep the sectors of the write in progress that have reached the media. If requests
-    /// take no time, a random part of the oldest write that has not reached the media is kept.
+    /// True to keep those sectors of the write in progress that have reached the media. If requests
+    /// take no time, a random part of the oldest pending write is kept instead.
     pub torn: bool,
     /// True to let the seed choose survivors among all writes that no flush or FUA has made safe.
     pub worst: bool,
@@ -20,7 +20,7 @@ pub struct PowerCut {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Losses {
-    /// Acknowledged writes that are lost at least in part.
+    /// Acknowledged writes that are at least partly lost.
     pub lost_writes: u64,
     /// Writes that had not been acknowledged.
     pub unfinished_writes: u64,
@@ -68,7 +68,7 @@ struct CachedWrite {
 
 /// The version of a sector that a write or trim creates.
 struct Version {
-    /// `None` for a trim, which takes effect after the writes before it.
+    /// `None` for a trim, which takes effect after earlier writes.
     write: Option<u64>,
     /// The previous content; for a planned write, the new content.
     content: SectorData,

@@ -383,7 +383,7 @@ impl Login<'_> {
         to_pairs(&pairs)
     }
 
-    /// Stores the choices of the target.
+    /// Stores the parameters that the target has chosen.
     fn operational(&mut self, pairs: &[(String, String)]) -> Result<(), Error> {
         if self.stage != stage::OPERATIONAL {
             return Ok(());

@@ -27,7 +27,7 @@ const NO_DATA: i32 = -1;
 const TO_DRIVE: i32 = -2;
 const FROM_DRIVE: i32 = -3;
 
-/// `driver_status` if there are sense data.
+/// The `driver_status` if there are sense data.
 const DRIVER_SENSE: u16 = 0x08;
 
 /// Mask of the status in `driver_status`; the upper bits are suggestions.
@@ -177,7 +177,7 @@ impl<'a> Packet<'a> {
     }
 }
 
-/// Converts a `host_status` of Linux's `scsi/scsi_status.h`.
+/// Converts a `host_status` (Linux's `scsi/scsi_status.h`) to an error.
 fn host_status(status: u16) -> TransportError {
     let meaning = match status {
         0x01 => "no connection to the drive",

@@ -469,7 +469,7 @@ fn answer_ping(connection: &mut Connection, ping: &NopOut, mut data: Vec<u8>) {
     connection.send(Message::NopIn(answer), data);
 }
 
-/// Maximum length of lists that contain their own length, in bytes: far more than any defect list.
+/// Maximum bytes of a list that contains its own length: far more than any defect list needs.
 const MAX_LIST: usize = 1 << 20;
 
 struct CommandEffect {
