@@ -226,22 +226,22 @@ impl RecordingSummary {
 
     pub fn line(&self) -> String {
         let mut line = format!("{}: {} requests recorded", self.file, self.requests);
-        let left_out = [
+        let omitted = [
             (self.flushes, "flush", "flushes"),
             (self.trims, "trim", "trims"),
             (self.failed, "failed request", "failed requests"),
             (self.power_cuts, "power cut", "power cuts"),
         ];
-        let left_out: Vec<String> = left_out
+        let omitted: Vec<String> = omitted
             .iter()
             .filter(|(count, ..)| *count > 0)
-            .map(|(count, one, several)| match count {
-                1 => format!("1 {one}"),
-                _ => format!("{count} {several}"),
+            .map(|(count, singular, plural)| match count {
+                1 => format!("1 {singular}"),
+                _ => format!("{count} {plural}"),
             })
             .collect();
-        if !left_out.is_empty() {
-            line += &format!("; left out: {}", left_out.join(", "));
+        if !omitted.is_empty() {
+            line += &format!("; left out: {}", omitted.join(", "));
         }
         line
     }
@@ -253,15 +253,15 @@ mod tests {
 
     #[test]
     fn the_verdict_depends_on_the_99th_percentile() {
-        let verdict = |late_ones: usize| {
+        let verdict = |late_count: usize| {
             let mut statistics = Statistics::default();
             for number in 0..1000 {
-                let us = if number < late_ones { 500.0 } else { 10.0 };
+                let us = if number < late_count { 500.0 } else { 10.0 };
                 statistics.record_lateness(Span::from_us(us));
             }
             let found = Lateness::new(&statistics, Span::from_us(100.0)).expect("replies");
             assert_eq!(found.replies, 1000);
-            let expected = 10.0 + 490.0 * late_ones as f64 / 1000.0;
+            let expected = 10.0 + 490.0 * late_count as f64 / 1000.0;
             assert!((found.mean_us - expected).abs() < 1e-9, "{found:?}");
             found.keeps_time
         };

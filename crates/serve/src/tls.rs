@@ -66,7 +66,7 @@ impl Tls {
         let certificates = certificates(folder.join(Self::CERTIFICATE))?;
         let path = folder.join(Self::KEY);
         let parsed = PrivateKeyDer::from_pem_slice(&read(&path)?);
-        let key = parsed.map_err(|error| invalid(&path, error, "a private key in PEM"))?;
+        let key = parsed.map_err(|error| invalid_file(&path, error, "a private key in PEM"))?;
         let builder = ServerConfig::builder_with_provider(Arc::clone(&provider));
         let versioned = builder.with_safe_default_protocol_versions();
         let base =
@@ -78,7 +78,7 @@ impl Tls {
         };
         let config = authenticated.with_single_cert(certificates, key);
         let expected = "the key of the certificate in server-cert.pem";
-        let mut config = config.map_err(|error| invalid(&path, error, expected))?;
+        let mut config = config.map_err(|error| invalid_file(&path, error, expected))?;
         // Connections are too rare for resumed sessions to be worth their memory.
         config.session_storage = Arc::new(NoServerSessionStorage {});
         config.send_tls13_tickets = 0;
@@ -98,11 +98,11 @@ fn verifier(
     let mut roots = RootCertStore::empty();
     for certificate in certificates(path.clone())? {
         let added = roots.add(certificate);
-        added.map_err(|error| invalid(&path, error, expected))?;
+        added.map_err(|error| invalid_file(&path, error, expected))?;
     }
     let builder = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider);
     let verifier = builder.build();
-    verifier.map_err(|error| invalid(&path, error, expected))
+    verifier.map_err(|error| invalid_file(&path, error, expected))
 }
 
 /// Reads the certificates in a file, which must contain at least one.
@@ -111,9 +111,9 @@ fn certificates(path: PathBuf) -> Result<Vec<CertificateDer<'static>>, TlsError>
     let found: Result<Vec<_>, pem::Error> = CertificateDer::pem_slice_iter(&data).collect();
     let expected = "certificates in PEM";
     match found {
-        Ok(found) if found.is_empty() => Err(invalid(&path, "none", expected)),
+        Ok(found) if found.is_empty() => Err(invalid_file(&path, "none", expected)),
         Ok(found) => Ok(found),
-        Err(error) => Err(invalid(&path, error, expected)),
+        Err(error) => Err(invalid_file(&path, error, expected)),
     }
 }
 
@@ -124,7 +124,7 @@ fn read(path: &Path) -> Result<Vec<u8>, TlsError> {
     })
 }
 
-fn invalid(path: &Path, found: impl ToString, expected: &'static str) -> TlsError {
+fn invalid_file(path: &Path, found: impl ToString, expected: &'static str) -> TlsError {
     TlsError::Invalid {
         path: path.to_owned(),
         found: found.to_string(),
