@@ -473,7 +473,7 @@ fn invalid_scans_are_refused() {
         (
             "scan",
             "inside = true\ndepth = 1",
-            "cell.scan.depth: found 1, expected it to be absent, as it",
+            "cell.scan.depth: found 1, expected no value, as the scan",
         ),
         (
             "scan",

@@ -11,6 +11,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
+use rayon::prelude::*;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
@@ -142,11 +143,13 @@ fn compute_all(
     folder: &Path,
     digests: &mut BTreeMap<String, String>,
 ) -> Result<(), String> {
-    for (name, arguments) in simulations().into_iter().chain(trace_cases()) {
+    let cases = [simulations(), trace_cases()].concat();
+    let computed = cases.into_par_iter().map(|(name, arguments)| {
         let output = execute(program, &arguments)?;
         let digest = digest_of_json(&output).map_err(|error| format!("{name}: {error}"))?;
-        digests.insert(name, digest);
-    }
+        Ok((name, digest))
+    });
+    digests.extend(computed.collect::<Result<Vec<_>, String>>()?);
     // Fits to a synthetic trace and to measured ones without a clock.
     for (drive, trace) in [
         ("hp-c2247", SYNTHETIC.to_owned()),

@@ -21,27 +21,29 @@ pub fn cargo(root: &Path) -> Command {
     cargo
 }
 
-/// Builds the command line and returns its path. Later calls return the same path without building
-/// again, even if a generator has changed a source file in the meantime.
+/// What is built: the command line, and the examples that are measured. One build for all shares
+/// what they have in common.
+const PROGRAMS: &str = "--package=diskarm --bin=diskarm --example=generate --example=queue \
+    --example=readers";
+
+/// Builds all programs and returns the path of the command line; the examples are in the folder
+/// `examples` next to it. Later calls return the same path without building again, even if a
+/// generator has changed a source file in the meantime.
 pub fn build() -> Result<PathBuf, String> {
     static PROGRAM: OnceLock<Result<PathBuf, String>> = OnceLock::new();
-    PROGRAM
-        .get_or_init(|| Ok(build_package(&["diskarm"])?.join("diskarm")))
-        .clone()
-}
-
-/// Builds a package, or an example of it (`--example NAME`); returns the folder of the programs.
-pub fn build_package(package: &[&str]) -> Result<PathBuf, String> {
-    let root = crate::root();
-    let built = cargo(&root)
-        .args(["build", "--profile", PROFILE, "--quiet", "--package"])
-        .args(package)
-        .status()
-        .map_err(|error| format!("cargo: {error}"))?;
-    if !built.success() {
-        return Err(format!("the build failed: {built}"));
-    }
-    Ok(target_folder(&root).join(PROFILE))
+    let build = || {
+        let root = crate::root();
+        let built = cargo(&root)
+            .args(["build", "--quiet", "--profile", PROFILE])
+            .args(PROGRAMS.split_whitespace())
+            .status()
+            .map_err(|error| format!("cargo: {error}"))?;
+        if !built.success() {
+            return Err(format!("the build failed: {built}"));
+        }
+        Ok(target_folder(&root).join(PROFILE).join("diskarm"))
+    };
+    PROGRAM.get_or_init(build).clone()
 }
 
 /// Runs `diskarm` with `arguments` in `root` and returns its standard output. Failing claims and

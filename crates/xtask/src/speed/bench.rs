@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 
 use super::{
     ARRAYS, CASES, Case, GENERATED, GENERATED_TARGET_MREQ_PER_S, HUNDRED_TARGET_MREQ_PER_S, PAIR,
-    PAIR_TARGET, Programs, SINGLE, WITHOUT_DECISION, counts, simulate,
+    PAIR_TARGET, SINGLE, WITHOUT_DECISION, counts, example, simulate,
 };
-use crate::Error;
+use crate::{Error, program};
 
 /// Requests of a timed run.
 const REQUESTS: u64 = 250_000;
@@ -34,8 +34,7 @@ pub fn run(arguments: &[String]) -> Result<(), Error> {
     if !arguments.is_empty() {
         return Err(Error::InvalidArguments);
     }
-    let programs = Programs::build()?;
-    let binary = &programs.diskarm();
+    let binary = &program::build()?;
     println!("hp-c2247, 8 KB uniformly random, 2:1 reads to writes, {REQUESTS} requests;");
     println!("median of {RUNS} runs on one core, wall clock; instructions by callgrind\n");
     println!(
@@ -45,7 +44,7 @@ pub fn run(arguments: &[String]) -> Result<(), Error> {
     let mut counted = Vec::new();
     for case in CASES {
         let speed = median(|| requests_per_s(binary, case))? / 1e6;
-        let count = counts::of_case(&programs, case).ok();
+        let count = counts::of_case(case).ok();
         counted.extend(count.map(|count| (case, count)));
         println!(
             "{:<18} {speed:>8.2} {:>7} {:>8} {:>6} {:>13} {:>7} {:>7}",
@@ -62,11 +61,11 @@ pub fn run(arguments: &[String]) -> Result<(), Error> {
         );
     }
     growth(&counted);
-    arrays(&programs)?;
+    arrays(binary)?;
     misses(binary)?;
     study(binary)?;
-    generated(&programs)?;
-    read(&programs)?;
+    generated()?;
+    read()?;
     let peak = peak_kib(binary, &CASES[0], MANY_REQUESTS)?;
     println!(
         "\n{MANY_REQUESTS} requests, {}: at most {peak} KiB",
@@ -96,8 +95,7 @@ fn growth(counted: &[(&Case, u64)]) {
 }
 
 /// Prints the speed of pairs and arrays, and the cost of their requests by number of disks.
-fn arrays(programs: &Programs) -> Result<(), String> {
-    let binary = &programs.diskarm();
+fn arrays(binary: &Path) -> Result<(), String> {
     let ratio = median(|| Ok(requests_per_s(binary, &PAIR)? / requests_per_s(binary, &SINGLE)?))?;
     println!(
         "\n{}: {ratio:.2} times the requests per second of {}, target {PAIR_TARGET}",
@@ -116,7 +114,7 @@ fn arrays(programs: &Programs) -> Result<(), String> {
             "{:<18} {speed:>8.2} {:>7} {:>13} {:>9}",
             case.name,
             or_dash(target),
-            or_dash(counts::of_case(programs, case).ok()),
+            or_dash(counts::of_case(case).ok()),
             peak_kib(binary, case, REQUESTS)?,
         );
     }
@@ -188,11 +186,11 @@ fn study(binary: &Path) -> Result<(), String> {
 }
 
 /// Prints the part of the table about requests that are generated and not served.
-fn generated(programs: &Programs) -> Result<(), String> {
+fn generated() -> Result<(), String> {
     println!("\n{GENERATED_REQUESTS} requests generated, not served:");
     for &(name, workload) in GENERATED {
-        let speed = median(|| generated_per_s(programs, name, workload))? / 1e6;
-        let count = or_dash(counts::of_generated(programs, name, workload).ok());
+        let speed = median(|| generated_per_s(name, workload))? / 1e6;
+        let count = or_dash(counts::of_generated(workload).ok());
         println!(
             "{name:<16} {speed:>10.2} {GENERATED_TARGET_MREQ_PER_S:>8.1} {:>18} {count:>13}",
             "",
@@ -202,8 +200,8 @@ fn generated(programs: &Programs) -> Result<(), String> {
 }
 
 /// Prints the speed of all trace readers, measured by their example.
-fn read(programs: &Programs) -> Result<(), String> {
-    let output = Command::new(programs.example("readers")).output();
+fn read() -> Result<(), String> {
+    let output = Command::new(example("readers")?).output();
     let output = output.map_err(|error| format!("readers: {error}"))?;
     if !output.status.success() {
         let message = String::from_utf8_lossy(&output.stderr);
@@ -224,8 +222,8 @@ fn median(run: impl Fn() -> Result<f64, String>) -> Result<f64, String> {
 const GENERATED_REQUESTS: u64 = 10_000_000;
 
 /// Returns the speed of generating, as measured by the example.
-fn generated_per_s(programs: &Programs, name: &str, workload: &str) -> Result<f64, String> {
-    let output = Command::new(programs.example("generate"))
+fn generated_per_s(name: &str, workload: &str) -> Result<f64, String> {
+    let output = Command::new(example("generate")?)
         .args([&GENERATED_REQUESTS.to_string(), workload])
         .stdin(Stdio::null())
         .output()

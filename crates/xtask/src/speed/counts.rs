@@ -8,11 +8,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use rayon::prelude::*;
+
 use super::{
-    ARRAYS, CASES, Case, GENERATED, PAIR, Programs, QUEUES, READ, RECORDED, REPLAYED, SINGLE,
+    ARRAYS, CASES, Case, GENERATED, PAIR, QUEUES, READ, RECORDED, REPLAYED, SINGLE, example,
     replay, simulate,
 };
-use crate::{Error, at};
+use crate::{Error, at, program};
 
 /// The recorded values, next to this crate's manifest.
 const RECORD: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/counts.toml");
@@ -90,95 +92,97 @@ fn is_boxing_cheap(counts: &[(String, u64)]) -> bool {
     is_cheap
 }
 
-/// Returns the counts of all cases, in the order of the tables.
+/// Counts the instructions per request of a case.
+type Job<'a> = Box<dyn Fn() -> Result<u64, String> + Send + 'a>;
+
+/// Returns the counts of all cases, in the order of the tables. What else runs does not change a
+/// count, so all processors are used.
 fn all() -> Result<Vec<(String, u64)>, String> {
-    let programs = Programs::build()?;
-    let readers = programs.example("readers");
-    let mut counts = Vec::new();
-    let arrays = ARRAYS
-        .iter()
-        .filter(|case| RECORDED.split(' ').any(|name| name == case.name));
+    let mut jobs: Vec<(String, Job)> = Vec::new();
+    let is_recorded = |case: &&Case| RECORDED.split(' ').any(|name| name == case.name);
+    let arrays = ARRAYS.iter().filter(is_recorded);
     for case in CASES.iter().chain([&SINGLE, &PAIR]).chain(arrays) {
-        counts.push((case.name.to_owned(), of_case(&programs, case)?));
+        jobs.push((case.name.to_owned(), Box::new(|| of_case(case))));
     }
     for kind in QUEUES {
-        let name = format!("queue-{kind}");
-        let count = count(&programs.example("queue"), &name, |command, requests| {
-            command.args([kind, &requests.to_string()]);
-        })?;
-        counts.push((name, count));
+        let job = move || {
+            count(&example("queue")?, |command, requests| {
+                command.args([kind, &requests.to_string()]);
+            })
+        };
+        jobs.push((format!("queue-{kind}"), Box::new(job)));
     }
     for (format, drive) in REPLAYED {
-        let name = format!("replay-{format}");
-        let count = with_traces(&readers, &name, format, |trace| {
-            count(&programs.diskarm(), &name, |command, requests| {
-                replay(command, format, drive, &trace(requests));
+        let job = move || {
+            with_traces(format, |trace| {
+                count(&program::build()?, |command, requests| {
+                    replay(command, format, drive, &trace(requests));
+                })
             })
-        })?;
-        counts.push((name, count));
+        };
+        jobs.push((format!("replay-{format}"), Box::new(job)));
     }
     for &(name, workload) in GENERATED {
-        counts.push((name.to_owned(), of_generated(&programs, name, workload)?));
+        jobs.push((name.to_owned(), Box::new(|| of_generated(workload))));
     }
     for format in READ.split(' ') {
-        let name = format!("read-{format}");
-        let count = with_traces(&readers, &name, format, |trace| {
-            count(&readers, &name, |command, requests| {
-                command.args(["read", format]).arg(trace(requests));
+        let job = move || {
+            with_traces(format, |trace| {
+                count(&example("readers")?, |command, requests| {
+                    command.args(["read", format]).arg(trace(requests));
+                })
             })
-        })?;
-        counts.push((name, count));
+        };
+        jobs.push((format!("read-{format}"), Box::new(job)));
     }
-    Ok(counts)
+    let counts = jobs.into_par_iter().map(|(name, job)| match job() {
+        Ok(count) => Ok((name, count)),
+        Err(error) => Err(format!("{name}: {error}")),
+    });
+    counts.collect()
 }
 
 /// Returns the instructions per request of `case`.
-pub(super) fn of_case(programs: &Programs, case: &Case) -> Result<u64, String> {
-    count(&programs.diskarm(), case.name, |command, requests| {
+pub(super) fn of_case(case: &Case) -> Result<u64, String> {
+    count(&program::build()?, |command, requests| {
         simulate(command, case, requests);
     })
 }
 
 /// Returns the instructions per generated request.
-pub(super) fn of_generated(programs: &Programs, name: &str, workload: &str) -> Result<u64, String> {
-    count(&programs.example("generate"), name, |command, requests| {
+pub(super) fn of_generated(workload: &str) -> Result<u64, String> {
+    count(&example("generate")?, |command, requests| {
         command.args([&requests.to_string(), workload]);
     })
 }
 
 /// Returns the count by `count` over traces in `format`, whose files its argument returns by size.
 fn with_traces(
-    readers: &Path,
-    name: &str,
     format: &str,
     count: impl FnOnce(&dyn Fn(u64) -> PathBuf) -> Result<u64, String>,
 ) -> Result<u64, String> {
-    let folder = std::env::temp_dir().join(format!("diskarm-counts-{}", std::process::id()));
-    let failed = |error: std::io::Error| format!("{name}: {error}");
-    fs::create_dir_all(&folder).map_err(failed)?;
-    let trace = |requests: u64| folder.join(format!("{format}-{requests}"));
-    let written = REQUESTS.iter().try_for_each(|requests| {
-        let mut write = Command::new(readers);
+    let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
+    let trace = |requests: u64| folder.path().join(requests.to_string());
+    for requests in REQUESTS {
+        let mut write = Command::new(example("readers")?);
         write.args(["write", format, &requests.to_string()]);
-        let status = write.arg(trace(*requests)).status().map_err(failed)?;
-        if !status.success() {
-            return Err(format!("{name}: no trace was written: {status}"));
+        let written = write.arg(trace(requests)).status();
+        let written = written.map_err(|error| format!("readers: {error}"))?;
+        if !written.success() {
+            return Err(format!("no trace was written: {written}"));
         }
-        Ok(())
-    });
-    let counted = written.and_then(|()| count(&trace));
-    fs::remove_dir_all(&folder).map_err(failed)?;
-    counted
+    }
+    count(&trace)
 }
 
 /// Returns the instructions per request of `program`; `add` adds arguments for a request count.
-fn count(program: &Path, name: &str, add: impl Fn(&mut Command, u64)) -> Result<u64, String> {
+fn count(program: &Path, add: impl Fn(&mut Command, u64)) -> Result<u64, String> {
     let collected = |requests| {
         let mut command = Command::new("valgrind");
         command.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]);
         command.arg(program);
         add(&mut command, requests);
-        collected(command).map_err(|error| format!("{name}: {error}"))
+        collected(command)
     };
     let [few, many] = REQUESTS;
     Ok(collected(many)?.saturating_sub(collected(few)?) / (many - few))
