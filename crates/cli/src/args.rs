@@ -119,7 +119,7 @@ pub fn rate(text: &str) -> Result<Span, &'static str> {
 
 pub fn share(text: &str) -> Result<f64, &'static str> {
     let share = quantity::typed_fraction(text).filter(|share| (0.0..=1.0).contains(share));
-    share.ok_or("expected a percentage from 0 % to 100 %, with its sign, such as \"67 %\"")
+    share.ok_or("expected a percentage from 0 % to 100 %, with the % sign, such as \"67 %\"")
 }
 
 /// Accepts names of TOML files, and `-` for standard output.

@@ -1,14 +1,14 @@
 //! The specification of a drive, from which the layers above are built.
 //!
 //! A [`Spec`] is plain data in checked units. It is written as TOML, one file per drive; [`parse`]
-//! reads and validates it as a whole, and its errors name file, line, field, value and what was
-//! expected. Without the feature `toml`, a [`Spec`] is built by hand or through its [`Key`]s.
+//! reads and validates the whole file, and its errors name the file, line, field and value, and
+//! what was expected. Without the `toml` feature, a [`Spec`] is built by hand or by [`Key`]s.
 //!
 //! Keys are the names of the fields below; [`Key::all`] lists them. A quantity is a string with its
 //! unit (`"0.89 ms"`, `"5400 rpm"`, `"256 KiB"`, `"75 %"`); a bare number is in the unit that its
 //! key names (`surfaces`, `track_skew_sectors`, `first_ms`); a choice is a word (`"until-full"`).
 //! `name`, `summary`, `source.origin`, geometry, rotation and seek times must be given; anything
-//! else that is left out is off or zero.
+//! else that is omitted is off or zero.
 
 #[macro_use]
 mod key;
@@ -103,20 +103,22 @@ impl Spec {
 }
 
 section! {
-    /// The path to the host. A rate is the time per sector at the slower of drive and host path.
+    /// The path to the host. Each rate is given as the time per sector, at the speed of the drive
+    /// or of the host path, whichever is slower.
     #[derive(Clone, Debug, PartialEq)]
     pub struct Bus at "bus." |spec| (Some(&spec.bus), &mut spec.bus) {
-        /// Time to send a sector to the host, at the slower of drive and path.
+        /// Time to send a sector to the host, limited by the drive or the path, whichever is
+        /// slower.
         read_sector: Span = Span::ZERO => TIME.fitted(1, 0.05).cited(A1);
         /// Time to take a sector from the host.
         write_sector: Span = Span::ZERO => TIME.fitted(1, 0.05).cited(A1);
         /// A read that has begun to send keeps the bus even when the buffer runs empty.
         hold_read: bool = false => FLAG.switched(22).cited(A1);
-        /// How long a read that keeps the bus pauses after the buffer runs empty, counted from when
-        /// the next sector is available.
+        /// Delay before a read that keeps the bus resumes after the buffer has run empty, measured
+        /// from the moment at which the next sector is available.
         ///
         /// On the RZ26 it is about 0.6 ms: reads of up to 22 sectors, whose bus transfer does not
-        /// catch up with the media, end this much sooner after their last sector.
+        /// catch up with the media, end this much sooner after their last sector than longer reads.
         read_restart: Span = Span::ZERO => TIME.fitted(1, 0.3);
         /// A write keeps the bus even when the buffer is full.
         hold_write: bool = false => FLAG.switched(22).cited(DISKSIM);
@@ -130,7 +132,7 @@ section! {
 }
 
 words! {
-    /// When a write disconnects between its data and its completion.
+    /// The point between its data and its completion at which a write disconnects.
     pub enum WriteLeaves {
         /// After its data have arrived.
         AfterData = "after-data",
@@ -276,8 +278,8 @@ section! {
         /// The first size that counts as large.
         large_from: SectorCount = SectorCount(1)
             => size(1).required().varied(33, Variation::Jointly).cited(A5);
-        /// For a write of any size that continues the previous command, another write; otherwise
-        /// its size decides.
+        /// For a write of any size that continues the previous command, if that was also a write;
+        /// if absent, the size decides.
         sequential: Option<SectorCount> = None => size(1).varied(33, Variation::Jointly);
     }
 }

@@ -157,7 +157,7 @@ fn errors_take_one_line() {
         ),
         (
             &["--reads", "0.75"],
-            "--reads: found \"0.75\", expected a percentage from 0 % to 100 %, with its sign, \
+            "--reads: found \"0.75\", expected a percentage from 0 % to 100 %, with the % sign, \
              such as \"67 %\"",
         ),
         (

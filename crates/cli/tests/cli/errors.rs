@@ -86,8 +86,8 @@ fn flags_with_invalid_values() {
     );
     assert_eq!(
         random(&["--reads", "101 %"]),
-        "--reads: found \"101 %\", expected a percentage from 0 % to 100 %, with its sign, such as \
-         \"67 %\""
+        "--reads: found \"101 %\", expected a percentage from 0 % to 100 %, with the % sign, such \
+         as \"67 %\""
     );
 }
 

@@ -158,7 +158,7 @@ impl Core {
         }
         let end = pass.read_end(begin);
         pass.whole_track(&self.mechanism, begin, &self.rules)
-            .map(|first| self.buffer.would_begin(pass.segment, end, first))
+            .map(|first| self.buffer.first_once_filled(pass.segment, end, first))
             .is_some_and(|first| (first..end).contains(&request.start))
     }
 

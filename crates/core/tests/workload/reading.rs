@@ -184,7 +184,7 @@ fn invalid_arrivals() {
         ("poisson", &format!("poisson.rate: found nothing, {rate}")),
         (
             "poisson(rate=1/s, mean=1s)",
-            "poisson.rate: found \"both\", expected a rate or a mean, not both",
+            "poisson.rate: found both a rate and a mean, expected one of them",
         ),
         (
             "poisson(rate=1/s, rate=2/s)",
@@ -220,7 +220,7 @@ fn invalid_arrivals() {
 
 #[test]
 fn invalid_requests() {
-    let share = "expected a percentage from 0 % to 100 %, with its sign, such as \"67 %\"";
+    let share = "expected a percentage from 0 % to 100 %, with the % sign, such as \"67 %\"";
     assert_errors(&[
         (
             "poisson(rate=1/s) reads=0.67",
