@@ -150,7 +150,7 @@ pub struct Moments {
 }
 
 impl Moments {
-    /// Records `span`. Panics when it is negative.
+    /// Records `span`. Panics if it is negative.
     #[inline]
     pub fn record(&mut self, span: Span) {
         let ns = u128::from(elapsed_ns(span));
@@ -303,7 +303,7 @@ pub fn demerit(a: &SortedSpans, b: &SortedSpans) -> Option<Span> {
         "samples of {len_a} and {len_b} spans are too large"
     );
 
-    // The integral, in two overlapping halves of 64 bits, because squares alone may need 128.
+    // The integral, in two overlapping halves of 64 bits, as squares alone may need 128 bits.
     let (mut high, mut low) = (0u128, 0u128);
     let (mut i, mut j) = (0, 0);
     let (mut remaining_a, mut remaining_b) = (width_a, width_b);
@@ -414,7 +414,7 @@ mod tests {
     }
 
     #[test]
-    fn the_longest_spans_do_not_wrap() {
+    fn the_longest_spans_do_not_overflow() {
         let zero = sorted([0, 0, 0]);
         let longest = sorted([i64::MAX; 2]);
         assert_eq!(demerit(&zero, &longest), Some(Span::from_ns(i64::MAX)));

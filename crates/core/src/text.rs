@@ -215,7 +215,7 @@ impl<'t, C> Args<'t, C> {
     ) -> Result<T, InputError> {
         let value = self.maybe(key, expected, read)?;
         value.ok_or_else(|| match self.misspelt(key) {
-            Some(written) => InputError::unknown(self.name, written, "a known parameter", &[key]),
+            Some(given) => InputError::unknown(self.name, given, "a known parameter", &[key]),
             None => InputError::missing(self.field(key), expected),
         })
     }

@@ -108,7 +108,7 @@ macro_rules! family {
     ) => {
         #[derive(Clone, Debug)]
         pub(in crate::workload) enum $samplers {
-            $($member(<$member as $member_trait>::Draw)),+
+            $($member(<$member as $member_trait>::Sampler)),+
         }
 
         impl $family {
@@ -123,7 +123,7 @@ macro_rules! family {
             #[inline]
             pub(in crate::workload) fn next(&mut self, $($arg: $type),+) -> u64 {
                 match self {
-                    $(Self::$member(draw) => draw.next $call),+
+                    $(Self::$member(sampler) => sampler.next $call),+
                 }
             }
         }
@@ -237,7 +237,7 @@ impl Stream {
             let expected = disk.size_expected(disk.max_sectors());
             return Some(InputError::new("size", &found, expected));
         }
-        self.places.error(places::Room::new(disk, bounds))
+        self.places.error(places::PlacementSpace::new(disk, bounds))
     }
 }
 

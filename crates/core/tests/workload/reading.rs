@@ -245,12 +245,12 @@ fn invalid_requests() {
         ),
         (
             "poisson(rate=1/s) sequential uniform",
-            "places: found \"sequential uniform\", expected a share for every place except one, \
+            "places: found \"sequential uniform\", expected a share for every rule except one, \
              such as sequential(share=30%)",
         ),
         (
             "poisson(rate=1/s) sequential(share=30%)",
-            "places: found \"30 %\", expected shares that add up to 100 %, or a last place \
+            "places: found \"30 %\", expected shares that add up to 100 %, or one rule \
              without a share",
         ),
         (
