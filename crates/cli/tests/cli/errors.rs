@@ -516,8 +516,8 @@ fn a_percentage_without_a_sign_is_accepted_if_it_is_clear() {
     assert_eq!(run("0", ""), run("0 %", ""));
     let poisson = |reads: &str| run("", &format!("poisson(rate=30/s) uniform reads={reads}"));
     assert_eq!(poisson("67"), poisson("67%"));
-    let expected = "--reads: found \"0.67\", expected a percentage from 0 % to 100 %, with its \
-                    sign, such as";
+    let expected = "--reads: found \"0.67\", expected a percentage from 0 % to 100 %, with the \
+                    % sign, such as";
     assert!(random(&["--reads", "0.67"]).starts_with(expected));
 }
 
