@@ -292,7 +292,7 @@ impl Device for Drive {
     fn components(&self, _: Instant) -> Vec<ComponentReport> {
         let buffer = self.deferred.as_ref().map(|deferred| ComponentReport {
             name: String::new(),
-            work: Work::Buffer(deferred.figures),
+            work: Work::Buffer(deferred.work),
         });
         buffer.into_iter().collect()
     }

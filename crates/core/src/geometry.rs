@@ -87,7 +87,7 @@ impl Layout {
         check::check(g)?;
         let plan = Plan::new(g)?;
         let zones = g.zones.iter();
-        let grids = zones.flat_map(|zone| [Grid::of_data(zone, g), Grid::of_places(zone, g)]);
+        let grids = zones.flat_map(|zone| [Grid::for_data(zone, g), Grid::for_places(zone, g)]);
         let mut layout = Self {
             cylinders: g.cylinders,
             surfaces: g.surfaces,

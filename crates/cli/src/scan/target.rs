@@ -306,7 +306,7 @@ mod tests {
             ..Sense::new(Key::MediumError, Code::WRITE_ERROR)
         };
         let reply = answer(status::CHECK_CONDITION, Some(deferred), 0);
-        let why = "MEDIUM ERROR, WRITE ERROR, of an earlier command";
+        let why = "MEDIUM ERROR, WRITE ERROR (from an earlier command)";
         assert_eq!(read(reply), (because(why), counts));
     }
 
