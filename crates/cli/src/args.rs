@@ -21,9 +21,9 @@ use crate::error::Error;
 pub struct Changes {
     /// Change a value of the drive's specification, such as queue.depth=1; may be repeated
     ///
-    /// Keys are those of a specification, with their table (docs/specification.md; `diskarm drives
-    /// show NAME --toml` prints one): --set queue.depth=1 --set "mechanics.rotation=10000 rpm".
-    /// Results name the drive with its changes.
+    /// KEY is a key of a specification, preceded by its table: --set "mechanics.rotation=10000
+    /// rpm". docs/specification.md lists the keys; `diskarm drives show NAME --toml` prints a
+    /// specification. Results name the drive with its changes.
     #[arg(long = "set", value_name = "KEY=VALUE")]
     values: Vec<String>,
 }
@@ -75,7 +75,7 @@ pub enum Listing {
 }
 
 impl Listing {
-    /// Returns true if `--json` was given, after `list` or instead of it.
+    /// Returns true if `--json` was given, whether after `list` or without it.
     pub fn is_json(typed: Option<Self>, json: bool) -> bool {
         match typed {
             Some(Self::List { json }) => json,
@@ -119,12 +119,12 @@ pub fn rate(text: &str) -> Result<Span, &'static str> {
 
 pub fn share(text: &str) -> Result<f64, &'static str> {
     let share = quantity::typed_fraction(text).filter(|share| (0.0..=1.0).contains(share));
-    share.ok_or("expected a percentage from 0 % to 100 %, with its sign, such as \"67 %\"")
+    share.ok_or("expected a percentage from 0 % to 100 %, with the % sign, such as \"67 %\"")
 }
 
 /// Accepts names of TOML files, and `-` for standard output.
 pub fn toml_or_standard(text: &str) -> Result<String, &'static str> {
-    // A path does not distinguish `x.toml` from the folder `x.toml/`.
+    // A `Path` does not distinguish the file `x.toml` from the folder `x.toml/`.
     let is_folder = text.ends_with(std::path::is_separator);
     let is_toml = Path::new(text).extension().is_some_and(|end| end == "toml") && !is_folder;
     let is_accepted = is_toml || text == "-";
@@ -150,7 +150,7 @@ pub fn accounts(text: &str) -> Result<Accounts, Error> {
     Accounts::parse(&lines).map_err(invalid)
 }
 
-/// Reads the credentials for a login, with the target's secret if it must prove one.
+/// Reads the initiator's credentials for a login, and the target's if they are given.
 pub fn credentials(chap: &str) -> Result<Credentials, Error> {
     let accounts = accounts(chap)?;
     Ok(Credentials {

@@ -18,8 +18,8 @@ use crate::trace::Reading;
 /// period, overheads by type, hit or miss and previous command, completions, bus rates, corrections
 /// to the seek curve, head switch and settle, and how the buffer behaves. Everything else stays as
 /// given. Prints each number with its standard deviation, the sums that are known better than their
-/// parts, what the trace does not determine, and whether the fit is better than the given drive on
-/// rows that it has not seen.
+/// parts, what the trace does not determine, and whether the fitted drive predicts rows that were
+/// not used for the fit better than the given drive does.
 ///
 /// If the times between requests were measured too, the platter's angle is followed through the
 /// whole trace. If they are nominal, the angle of each request is unknown, and only distributions
@@ -37,8 +37,8 @@ pub struct Args {
     #[arg(value_name = "TRACE")]
     trace: String,
 
-    /// Fit only to these rows: half-open, from 0 (the first row below the header); 0..5000 is the
-    /// first 5000 rows, and either end may be omitted
+    /// Fit only to this half-open range of rows, counted from 0 (the first row below the header):
+    /// 0..5000 is the first 5000 rows, and either end may be omitted
     #[arg(long, value_name = "A..B", value_parser = RowRange::parse)]
     #[arg(allow_hyphen_values = true)]
     rows: Option<RowRange>,
@@ -48,8 +48,8 @@ pub struct Args {
 
     /// Write the fitted specification to this file; its name becomes the name of the drive
     ///
-    /// A file that the command reads is refused. With - it goes to standard output, the name of the
-    /// drive is "fitted", and the results go to standard error.
+    /// It must not be a file that the command reads. With -, the specification goes to standard
+    /// output and names the drive "fitted", and the results go to standard error.
     #[arg(short, long, value_name = "OUT.toml", value_parser = args::toml_or_standard)]
     output: String,
 

@@ -16,10 +16,10 @@ use crate::{plot, progress};
 
 /// Compare policies, or drives, on one workload
 ///
-/// Every policy gets the same requests, on each drive. Prints a line for each, and how much
-/// faster the fastest is than the first, or than the second fastest if it is the first. `diskarm
-/// policies` lists policies. If no policy ever has several requests to choose from, a note says so:
-/// see --queue.
+/// Every policy gets the same requests, on each drive. Prints a line for each combination, and how
+/// much faster the fastest is than the first (or, if the first is the fastest, than the second
+/// fastest). `diskarm policies` lists policies. If no policy ever has several requests to choose
+/// from, a note says so: see --queue.
 #[derive(clap::Args)]
 #[command(override_usage = USAGE)]
 #[command(mut_arg("drive", |arg| arg.value_name("NAME|FILE,...").help(DRIVES)))]
@@ -152,7 +152,7 @@ struct Contender {
 }
 
 impl Contender {
-    /// Returns its name, with the drive if several are compared.
+    /// Returns the contender's name, with its drive if several drives are compared.
     fn label(&self, is_multi: bool) -> String {
         if is_multi {
             format!("{}, {}", self.drive, self.policy)
@@ -272,8 +272,8 @@ fn conclusion(labels: &[String], outcomes: &[Outcome]) -> String {
     format!("\n{}", prose::wrapped(&sentence, 0))
 }
 
-/// Returns a line per contender, below the inputs that all share. Lines include the number of
-/// requests counted if it differs, and the number of failed requests if there are any.
+/// Returns a line per contender, below the inputs that all contenders share. Lines include the
+/// number of requests counted if it differs, and the number of failed requests if there are any.
 fn table(rows: &[ComparedRun], labels: &[&str], drives: &[&str]) -> String {
     let count = |row: &ComparedRun| row.metrics.requests;
     let is_same_count = rows.iter().all(|row| count(row) == count(&rows[0]));

@@ -12,9 +12,9 @@ use crate::output;
 
 /// Print completions for a shell
 ///
-/// They also complete names of drives, policies and studies. For bash: diskarm completions bash >
-/// ~/.local/share/bash-completion/completions/diskarm. Other shells use other files: a folder of
-/// $fpath for zsh (as _diskarm), ~/.config/fish/completions/diskarm.fish for fish.
+/// Names of drives, policies and studies are completed too. For bash: diskarm completions bash >
+/// ~/.local/share/bash-completion/completions/diskarm. For zsh, write _diskarm in a folder of
+/// $fpath, and for fish, ~/.config/fish/completions/diskarm.fish.
 #[derive(clap::Args)]
 pub struct Args {
     /// The shell
@@ -44,8 +44,8 @@ fn studies() -> Vec<&'static str> {
     STUDIES.iter().map(|entry| entry.name).collect()
 }
 
-/// Lists the possible names in the arguments of `command` and its subcommands that take one. Only
-/// for shells: a parser would refuse files.
+/// Adds the possible names to those arguments of `command` and its subcommands that take a name.
+/// The result is only for completions: a parser would refuse the names of files.
 fn with_names(command: Command) -> Command {
     let named = |arg: Arg| {
         let names = match (arg.get_id().as_str(), arg.get_value_names()) {

@@ -81,8 +81,8 @@ blocks over all disks:
 
 - chained: the second copies of a disk are on the next one, those of the last on the first.
 
-- group rotate: the second copies of a cluster are striped over another one. Clusters 0 and 1, 2 \
-and 3, and so on have copies of each other.
+- group rotate: the second copies of a cluster are striped over another cluster. Clusters 0 and 1 \
+have copies of each other's data, clusters 2 and 3 likewise, and so on.
 
 Reads are divided between both copies so that the greatest load is as small as possible. \
 Writes go to all remaining copies. Loads, and the failures that lose data, follow from the \
@@ -94,7 +94,7 @@ exponential and independent, and failed disks are repaired independently.";
 
 fn hours(text: &str) -> Result<f64, &'static str> {
     let hours = quantity::time_s(text).map(|seconds| seconds / 3_600.0);
-    // Products of two are far from overflowing.
+    // The product of two such times is far from overflowing.
     let hours = hours.filter(|hours| (1e-9..=1e12).contains(hours));
     hours.ok_or("expected a time above 0 with its unit, such as \"24 h\"")
 }

@@ -35,7 +35,7 @@ impl Error {
         InputError::new(option, &found.into(), expected).into()
     }
 
-    /// Converts an I/O error on `path`, a file or another resource; `verb` is what failed: `read`.
+    /// Converts an I/O error on `path`, a file or another resource; `verb` is the failed action.
     pub fn io(verb: &str, path: impl fmt::Display) -> impl Fn(io::Error) -> Self {
         move |source| Self::Failed(format!("{path}: cannot {verb}: {source}"))
     }
@@ -116,7 +116,7 @@ const OPTIONS: [&str; 14] = [
     "until", "warm_up", "window", "workload",
 ];
 
-/// Replaces the library's argument names, which come first or are in backticks, with options.
+/// Replaces the library's argument names with options, at the start of `message` and in backticks.
 fn with_options(message: &str) -> String {
     let mut text = message.to_owned();
     for name in OPTIONS {

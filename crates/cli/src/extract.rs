@@ -37,8 +37,8 @@ pub struct Args {
     #[arg(value_name = "URL", long_help = target::help())]
     url: Option<String>,
 
-    /// Write the specification to this file, whose name becomes the name of the drive; - is
-    /// standard output, and an interrupted run then starts over
+    /// Write the specification to this file, whose name becomes the name of the drive; - for
+    /// standard output, but an interrupted run cannot then be continued
     #[arg(short, long, value_name = "OUT.toml")]
     #[arg(value_parser = crate::args::toml_or_standard)]
     output: Option<String>,
@@ -67,7 +67,7 @@ pub struct Args {
     #[arg(long, alias = "over-content")]
     overwrite_data: bool,
 
-    /// Log in to an iSCSI target with the names and secrets (CHAP) of file:PATH or env
+    /// Log in to an iSCSI target with the CHAP names and secrets from file:PATH or env
     ///
     /// file:PATH: a file with a line "initiator NAME SECRET". With a line "target NAME SECRET" the
     /// target must prove its identity too. Only the file's owner may have access to it (mode 600).
@@ -86,10 +86,10 @@ pub struct Args {
     /// .toml files
     ///
     /// Prints the values that differ, the number of blocks at different positions, and the distance
-    /// of the seek curves. Times count as equal within 0.02 ms or 1 %, rotation periods within a
-    /// millionth, and overheads if their observable sums are equal. Values that a measured
-    /// specification lists as not determined are shown separately and ignored. The exit code is 1
-    /// if anything else differs.
+    /// between the seek curves. Times that differ by less than 0.02 ms or 1 % count as equal, as do
+    /// rotation periods that differ by less than a millionth, and overheads whose observable sums
+    /// are equal. Values that a measured specification lists as not determined are shown separately
+    /// and ignored. The exit code is 1 if anything else differs.
     #[arg(long, num_args = 2, value_names = ["A", "B"])]
     compare: Vec<String>,
 
@@ -112,7 +112,7 @@ pub fn run(args: Args) -> Result<(), Error> {
     match (&args.compare[..], &args.url, &args.output) {
         ([first, second], _, _) => compare(first, second, args.json),
         (_, Some(url), Some(output)) => measure(url, output, &args),
-        _ => unreachable!("the rules between options require one of them"),
+        _ => unreachable!("`rules` requires `--compare`, or a URL and an output"),
     }
 }
 
@@ -197,7 +197,7 @@ fn html(text: &str) -> Result<String, &'static str> {
     is_html.then(|| text.to_owned()).ok_or(expected)
 }
 
-/// Returns the checkpoint of a run that has measured nothing yet. Warns before data are lost.
+/// Returns the checkpoint of a run that has not begun. Warns if data will be overwritten.
 fn fresh_checkpoint(url: &str, target: &Target, args: &Args) -> Result<suite::Checkpoint, Error> {
     let mut connect = |seed| target.connect(Writes::Forbidden, seed);
     let identity = suite::identity(&mut connect).map_err(|error| run_error(url, &error, None))?;
@@ -251,7 +251,7 @@ fn run_error(url: &str, error: &RunError, checkpoint: Option<&str>) -> Error {
 
 /// Writes the checkpoint and shows the progress of a run.
 pub struct CheckpointWriter {
-    /// The path and the file; `None` if the output is not a file, so nothing is kept.
+    /// The path and the file; `None` if the output is not a file, so that nothing can be kept.
     file: Option<(String, OutputFile)>,
     bar: progress::StepProgress,
 }
@@ -297,13 +297,13 @@ impl CheckpointWriter {
     }
 
     pub fn remove(self) {
-        // A leftover does no harm: it records that the run has finished.
+        // A leftover does no harm, because it records that the run has finished.
         let _ = self.path().map(fs::remove_file);
     }
 }
 
-/// Makes Ctrl-C print that the checkpoint at `path` continues the run, if it exists. Ending the
-/// program immediately is safe: checkpoints are replaced as a whole.
+/// Makes Ctrl-C print how to continue the run from the checkpoint at `path`, if it exists. Ending
+/// the program immediately is safe: checkpoints are replaced as a whole.
 fn report_on_interrupt(path: String) {
     // Without a handler Ctrl-C still ends the program.
     let _ = ctrlc::set_handler(move || {

@@ -1,8 +1,8 @@
 //! The command line of Diskarm: parses arguments, calls the model and prints.
 //!
-//! A command is one file with an `Args` and a `run(args) -> Result<(), Error>`, one line in
-//! [`Command`] and one in [`run`]. Rules between options are in the table of `rules`. The program
-//! is [`main_with`].
+//! Each command has a file with an `Args` and a `run(args) -> Result<(), Error>`, a line in
+//! [`Command`] and a line in [`run`]. The table in `rules` has the rules between options.
+//! [`main_with`] is the program.
 
 mod args;
 mod calibrate;
@@ -115,7 +115,7 @@ pub fn main_with(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     match parse_and_run(arguments) {
         Ok(()) => 0,
         Err(error) => {
-            // If it cannot be written, the exit code still shows the failure.
+            // If the message cannot be written, the exit code still shows the failure.
             let label = output::on_errors("error:", Look::Bad);
             let _ = writeln!(io::stderr(), "{label} {error}");
             error.code()

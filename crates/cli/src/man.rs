@@ -47,8 +47,8 @@ fn write(command: &Command, folder: &Path, files: &mut Files) -> Result<usize, E
     Ok(count)
 }
 
-/// Lays a page out for readers: notes after the options keep their lines, each item of a list
-/// begins a line, and arguments get their own heading.
+/// Improves the layout of a page: notes after the options keep their line breaks, each item of a
+/// list begins on a new line, and arguments get their own heading.
 fn lay_out(page: &str) -> String {
     let lines: Vec<&str> = page.lines().collect();
     let (mut text, mut is_filled, mut has_arguments) = (String::new(), true, false);
@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pages_keep_the_lines_of_lists_and_notes() {
+    fn pages_keep_the_line_breaks_of_lists_and_notes() {
         let generated = ".SH OPTIONS\n.TP\n\\fB\\-\\-size\\fR\nOne of:\n\\- a: one\n\\- b: two\n\
                     .TP\n<\\fIFILE\\fR>\nA file\n.TP\n[\\fIOUT\\fR]\nAnother\n\
                     .SH EXTRA\nExample:\n  diskarm\n\\- last\n.SH VERSION\nv1\n";

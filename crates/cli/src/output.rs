@@ -40,14 +40,12 @@ pub fn check_writable(path: &str) -> Result<(), Error> {
     found.map_err(Error::io("write", path))
 }
 
-/// Prints notes that belong to a result on standard error.
 pub fn print_notes(notes: &[String]) {
     for note in notes {
         print_error(&format!("{} {note}\n", on_errors("note:", Look::Remark)));
     }
 }
 
-/// Prints warnings about the input on standard error.
 pub fn print_warnings(warnings: &[String]) {
     for warning in warnings {
         print_error(&format!(
@@ -68,7 +66,6 @@ pub fn print_json(value: &impl Serialize) -> Result<(), Error> {
     print(&as_json(value)?)
 }
 
-/// Prints a command's result, as JSON or as text.
 pub fn print_as(
     is_json: bool,
     value: &impl Serialize,
@@ -203,7 +200,7 @@ fn colour(word: &str, look: Look, is_terminal: bool) -> String {
     }
 }
 
-/// A CSV file that is written during a run, row by row, and gets its name when it is complete.
+/// A CSV file that is written row by row during a run, and gets its final name at the end.
 pub struct RowFile {
     /// `None` on standard output.
     part: Option<PartialFile>,

@@ -25,8 +25,8 @@ const POINTS: usize = 400;
 /// Draws cumulative distributions of measured and simulated response times, like figures A.2 to A.5
 /// of worthington94 and 4 to 7 of worthington96: fraction of requests against milliseconds.
 ///
-/// The curves end beyond 99.9 % of each sample. A curve of up to 200 responses has its steps;
-/// for more, lines join 400 order statistics that are evenly spaced in rank.
+/// The chart covers at least 99.9 % of each sample. A curve of up to 200 responses is drawn in
+/// steps; for more responses, lines join 400 order statistics that are evenly spaced in rank.
 pub fn distributions(
     title: &str,
     subtitle: &str,
@@ -56,7 +56,7 @@ pub fn distributions(
     Figure::of_responses(title, subtitle, curves).still_svg()
 }
 
-/// Returns milliseconds and the fraction of the sample up to them.
+/// Returns times in milliseconds, each with the fraction of the sample up to it.
 fn points(sample: &SortedSpans) -> Vec<(f64, f64)> {
     let spans = sample.as_slice();
     let part = |rank: usize| rank as f64 / spans.len() as f64;
@@ -77,7 +77,7 @@ fn nearly_longest(sample: &SortedSpans) -> Span {
 }
 
 /// The fraction at which a curve ends: the longest 0.1 % would squeeze all other responses.
-const END: f64 = 0.999;
+const END_FRACTION: f64 = 0.999;
 
 /// Draws cumulative distributions of response times, each with its label.
 pub fn responses(title: &str, note: &str, curves: &[(String, ResponseSummary)]) -> String {
@@ -112,9 +112,9 @@ fn merge(runs: impl Iterator<Item = RequestTotals>) -> ResponseSummary {
     all
 }
 
-/// Returns milliseconds and the fraction of responses up to them, for evenly spaced fractions.
+/// Returns times in milliseconds at evenly spaced fractions of the responses.
 fn summary_points(responses: &ResponseSummary) -> Vec<Point> {
-    let fractions = (0..=POINTS).map(|k| END * (k as f64 / POINTS as f64));
+    let fractions = (0..=POINTS).map(|k| END_FRACTION * (k as f64 / POINTS as f64));
     let points = fractions.filter_map(|fraction| {
         let span = responses.histogram().quantile(fraction)?;
         Some(Point::new(span.as_ms(), fraction))
@@ -139,10 +139,10 @@ pub fn loads(compared: &Comparison) -> String {
         values: vec![Some(1.0); parameters.disks],
         is_reference: true,
     };
-    let degraded = |of: &LayoutResult| {
-        let values = of.loads.iter().map(|load| load.degraded_over_normal);
+    let degraded = |layout: &LayoutResult| {
+        let values = layout.loads.iter().map(|load| load.degraded_over_normal);
         BarSeries {
-            label: of.layout.to_owned() + if of.is_lost { ": data lost" } else { "" },
+            label: layout.layout.to_owned() + if layout.is_lost { ": data lost" } else { "" },
             values: values.collect(),
             is_reference: false,
         }
@@ -198,7 +198,6 @@ const SIZES: [(u64, &str, &str); 5] = [
 /// Only one point is drawn in each cell of this size in pixels, which keeps the file small.
 const CELL: f64 = 0.8;
 
-/// The outcome of a prediction.
 #[derive(Clone, Copy, Debug)]
 pub struct Outcome {
     pub issued: Instant,
@@ -210,7 +209,6 @@ pub struct Outcome {
 struct Panel {
     top: f64,
     bottom: f64,
-    /// The name of its horizontal axis.
     x_name: &'static str,
 }
 
@@ -293,7 +291,7 @@ fn draw_bars(svg: &mut String, errors: &[Outcome], period: Span) {
         }
     }
     *svg += "\"/>\n";
-    // A single class would repeat the bars.
+    // With a single class, the line would repeat the bars.
     for (row, (class, percents)) in sizes.iter().enumerate().filter(|_| sizes.len() > 1) {
         let (_, name, colour) = SIZES[*class];
         let line = format!("fill=\"none\" stroke=\"{colour}\" stroke-width=\"1.2\"");
@@ -400,7 +398,7 @@ impl Scale {
     /// Returns the positions of the multiples of the step within the range, and their numbers.
     fn ticks(&self) -> impl Iterator<Item = (f64, String)> {
         let [from, end] = self.values.map(|value| value / self.step);
-        // If an end is a multiple, rounding must not lose it.
+        // Rounding must not lose a multiple at an end of the range.
         let (first, last) = ((from - 1e-9).ceil() as i64, (end + 1e-9).floor() as i64);
         let decimals = decimals(self.step);
         (first..=last).map(move |tick| {
@@ -466,7 +464,10 @@ mod tests {
         let points = summary_points(&responses);
         assert_eq!((points[0].x, points[0].y), (0.001, 0.0));
         let last = points[POINTS];
-        assert!((last.x - 9.99).abs() < 0.01 && last.y == END, "{last:?}");
+        assert!(
+            (last.x - 9.99).abs() < 0.01 && last.y == END_FRACTION,
+            "{last:?}"
+        );
         assert!(points.is_sorted_by_key(|point| point.x));
     }
 
@@ -506,7 +507,8 @@ mod tests {
 
     #[test]
     fn bars_are_percentages_of_all_requests() {
-        // Bars are 0.05 ms wide; -5 ms is in the first bar, 5 ms beyond the last, half outside.
+        // Bars are 0.05 ms wide; -5 ms is in the first bar, 5 ms just beyond the last. Half are
+        // outside.
         let errors = [
             -5_000, -1, 0, 49, 50, 4_999, 5_000, -5_001, 10_000, 20_000, -10_000, 7_000,
         ];

@@ -31,7 +31,7 @@ drive's own queue.
 
 The list shows parameters with their defaults, and what each policy knows: arrival times only;
 blocks, or with by=map also cylinders; the positioning time of each request; or that and the
-contents of the buffer. Every simulated drive provides all of it.";
+contents of the buffer. Every simulated drive provides all of this.";
 
 pub fn run(args: Args) -> Result<(), Error> {
     let only = args.only.as_deref();

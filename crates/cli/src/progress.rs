@@ -9,7 +9,7 @@ use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressState, P
 
 const DELAY: Duration = Duration::from_secs(1);
 
-/// The steps of a bar that shows a fraction.
+/// The number of steps of a bar that shows a fraction.
 const STEPS: u64 = 1_000;
 
 /// A bar on standard error, if that is a terminal and the work takes over a second. Erased on drop.
@@ -139,7 +139,6 @@ fn hidden_bar(total: Option<u64>) -> ProgressBar {
     }
 }
 
-/// Like [`parallel::map`], but with a progress bar.
 pub fn parallel_map<T: Send>(count: usize, work: impl Fn(usize) -> T + Sync) -> Vec<T> {
     let progress = Progress::new(Some(count as u64));
     parallel::map(count, work, |done| progress.set(done))

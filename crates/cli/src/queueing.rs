@@ -15,7 +15,7 @@ use crate::simulate::{SIZE, size_of};
 /// Compare a drive's times in queueing theory and in simulation
 ///
 /// Prints seek distance, service time, response time under three policies, and the gains of two
-/// disks with the same data. Overheads, bus, buffer and the drive's own queue are left out.
+/// disks with the same data. Overheads, bus, buffer and the drive's own queue are ignored.
 #[derive(clap::Args)]
 #[command(after_long_help = prose::wrapped(LIMITS, 0))]
 pub struct Args {

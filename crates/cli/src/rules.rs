@@ -12,7 +12,7 @@ struct Rule {
     options: &'static [&'static str],
     relation: Relation,
     others: &'static [&'static str],
-    /// The only kind of target to which it applies.
+    /// The only kind of target to which the rule applies.
     target: Option<Target>,
     /// The reason, unless the names of the options show it.
     reason: &'static str,
@@ -295,7 +295,7 @@ impl Rule {
 fn names(command: &Command, ids: &[&str]) -> String {
     let name = |id: &&str| {
         let arg = command.get_arguments().find(|arg| arg.get_id() == *id);
-        let arg = arg.unwrap_or_else(|| panic!("no argument {id} of {}", command.get_name()));
+        let arg = arg.unwrap_or_else(|| panic!("{} has no argument {id}", command.get_name()));
         match (arg.get_long(), arg.get_value_names()) {
             (Some(long), _) => format!("`--{long}`"),
             (None, Some([name, ..])) => name.to_string(),
@@ -330,7 +330,7 @@ pub fn check(program: &Command, matches: &ArgMatches) -> Result<(), String> {
         Some(_) => Target::Simulated,
         None => Target::Real,
     });
-    let tables = RULES.iter().filter(|(of, _)| *of == path);
+    let tables = RULES.iter().filter(|(name, _)| *name == path);
     let rules = tables.flat_map(|(_, tables)| tables.iter().copied().flatten());
     let mut rules = rules.filter(|rule| rule.target.is_none() || rule.target == target);
     let violation = rules.find_map(|rule| rule.violation(command, &given));

@@ -32,12 +32,12 @@ pub fn run(args: &Args) -> Result<(), Error> {
 /// All disks of an array such as 'sim:raid5(disks=5, drive=NAME)' are scanned at the same time, in
 /// the gaps of the requests that the array sends to each.
 ///
-/// Foreground requests are served in the order of a policy. Before each request the scan reads from
-/// any track that can be reached until the first sector of the request passes, until all blocks of
-/// the drive have been read. Then the same requests are served without the scan, to print the
-/// slowdown.
+/// Foreground requests are served in the order of a policy. In the time before the first sector of
+/// each request passes under the head, the scan reads from any track that the arm can reach. When
+/// all blocks of the drive have been read, the same requests are served without the scan, to
+/// determine the slowdown.
 #[derive(clap::Args)]
-#[command(after_long_help = prose::wrapped(MORE, 0) + EXAMPLE)]
+#[command(after_long_help = prose::wrapped(NOTES, 0) + EXAMPLE)]
 pub struct Args {
     /// The device to read: a block device, a file, /dev/sgX, nbd://HOST/EXPORT,
     /// iscsi://HOST/TARGET/LUN, or sim:NAME
@@ -68,7 +68,7 @@ pub struct Args {
     #[arg(long, value_name = "FILE")]
     pub checkpoint: Option<String>,
 
-    /// Log in to an iSCSI target with the names and secrets (CHAP) of file:PATH or env, as `diskarm
+    /// Log in to an iSCSI target with the CHAP names and secrets from file:PATH or env, as `diskarm
     /// extract` does
     #[arg(long, value_name = "WHERE")]
     pub chap: Option<String>,
@@ -91,8 +91,8 @@ pub struct Args {
     #[arg(long, value_name = "TEXT|FILE")]
     pub workload: Option<String>,
 
-    /// Foreground of a simulated drive: the requests of a trace at their recorded arrivals. The
-    /// scan ends with the last request
+    /// Foreground of a simulated drive: the requests of a trace at their recorded arrival times.
+    /// The scan ends with the last request
     #[arg(long, value_name = "FILE")]
     pub trace: Option<String>,
 
@@ -172,10 +172,10 @@ pub struct Args {
     pub traced: TraceOptions,
 }
 
-const MORE: &str = "\
-Outside the drive, a model of it follows its completions; initially it does not know the angle of \
-the platter. A read in a gap is a separate command, or is merged with the foreground command \
-if it ends where that one starts. Foreground requests wait until the drive has room.
+const NOTES: &str = "\
+A scheduler outside the drive follows its completions with a model, which initially does not know \
+the angle of the platter. A read in a gap is a separate command, or is merged with the foreground \
+command if it ends where that one starts. Foreground requests wait until the drive has room.
 
 The free bandwidth counts blocks read for the scan. It falls as fewer blocks are left, so it is \
 given for the time in which 80 to 20 % of them were left, and for the whole scan.";

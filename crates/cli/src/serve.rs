@@ -9,7 +9,7 @@ mod server;
 
 use crate::error::Error;
 
-/// Serve drives to other programs, in the drives' own time
+/// Serve drives to other programs, with the drives' response times
 #[derive(clap::Args)]
 pub struct Args {
     #[command(subcommand)]

@@ -266,7 +266,7 @@ const SATURATED: &str = "
 note: requests arrive faster than they are served; the means grow with the length of the run
 ";
 
-/// Keeps the drives of the classic studies busy but not saturated: hp-c2247 for 70 % of the time.
+/// Keeps the drives of the classic studies busy but not saturated: hp-c2247 is 70 % busy.
 const INTERARRIVAL: Span = Span::from_ns(31_200_000);
 
 pub const SIZE: &str = "8 KiB";
@@ -338,7 +338,7 @@ pub fn size_of(typed: Option<&str>, disk: Disk) -> Result<SectorCount, diskarm_s
 /// Simulate one drive under one workload and one host policy
 ///
 /// Prints response and service times, utilisation, queue and throughput. The same inputs give
-/// the same results, to the bit; only wall-clock times differ.
+/// bit-identical results; only wall-clock times differ.
 #[derive(clap::Args)]
 #[command(override_usage = USAGE, after_long_help = METRICS)]
 pub struct Args {
@@ -355,8 +355,8 @@ pub struct Args {
     pub settings: Settings,
 }
 
-/// Positions in the help of options that a command adds to [`Settings`], whose own start at 2.
-/// (Options after all of these would get the heading of the last one.)
+/// Positions in the help of options that a command adds to [`Settings`], whose own positions start
+/// at 2. (Options after all of these would get the heading of the last one.)
 pub const AFTER_DRIVE: usize = 2;
 const AFTER_WINDOW: usize = 12;
 pub const AFTER_PLOT: usize = 13;
@@ -411,8 +411,7 @@ pub struct Settings {
     pub window: Option<Span>,
 
     /// Plot the distribution of response times to this file, or - for standard output
-    ///
-    /// A file that the command reads is refused.
+    /// It must not be a file that the command reads.
     #[arg(long, value_name = "FILE.svg", value_parser = plot::svg_name)]
     pub plot: Option<String>,
 
@@ -464,7 +463,7 @@ pub struct Settings {
     #[arg(help_heading = "With --random or --trace", allow_hyphen_values = true)]
     pub think: Option<Span>,
 
-    /// Issue times of the requests of a trace, without --outstanding
+    /// The times at which the requests of a trace are issued, without --outstanding
     #[arg(long, value_name = "HOW", value_enum, default_value_t = Replay::Traced)]
     #[arg(help_heading = "With --trace")]
     pub replay: Replay,
@@ -562,16 +561,16 @@ its own warm-up.\n\n\
 The first run uses --seed, and the other seeds are derived from it. The output lists all seeds; \
 passing one as --seed repeats that run. Requests of all runs are pooled; fractions, rates and \
 queue lengths are means over the runs. Confidence intervals are Student's t over the means of \
-the independent runs: unlike the batch means of a single run, they also hold near saturation";
+the independent runs: unlike the batch means of a single run, they are also valid near saturation";
 
 const ROWS: &str = "\
 Write a CSV row for each request, in order of completion, including the warm-up, during the \
-run: id, disk, op (R, W), lbn, sectors, outcome (miss, hit, partial, absorbed; of requests \
-that failed medium-error, not-ready, aborted), and in microseconds arrived_us, completed_us, \
-response_us and the parts that add up to the response: queue_us, owed_us, overhead_us, \
-seek_us, settle_us, rotation_us, transfer_us, bus_us. With n streams, id modulo n is the \
-number of the stream, from 0. A file that the command reads is refused; - is standard output, and \
-results then go to standard error";
+run: id, disk, op (R, W), lbn, sectors, outcome (miss, hit, partial, absorbed; for failed \
+requests medium-error, not-ready, aborted), and in microseconds arrived_us, completed_us, \
+response_us and the parts that add up to the response: queue_us, owed_us, overhead_us, seek_us, \
+settle_us, rotation_us, transfer_us, bus_us. With n streams, id modulo n is the number of the \
+stream, from 0. The file must not be one that the command reads. With -, the rows go to standard \
+output and the results to standard error";
 
 const METRICS: &str = "\
 Metrics (keys of --json):
@@ -603,23 +602,23 @@ Metrics (keys of --json):
                        0), device, part (of a device spread over several), requests, response_ms,
                        service_ms, cache_hit_rate, utilisation, queue, throughput_per_s, all over
                        the whole run; null for one drive
-  parts                of a device that has any, for each: part (its place), kind (disk, cache,
-                       buffer or redundancy), what it did from the start of the run, warm-up
-                       included. Of a disk, until the last request was completed: reads and writes
-                       (commands), reading and writing (fractions of time), in_batches (the same of
-                       batches of writes), batches, batch_ms_mean, between_batches_ms_mean,
-                       waiting_mean, waiting_max, writes_waiting_mean. Of a cache, until it has
-                       destaged everything that it destages: absorbed (writes that completed in
-                       it), waited (writes that waited for room), hits, overwritten_blocks,
-                       destages, failed (destages), dirty_mean and dirty_max (blocks). Of the
-                       buffer of a drive with buffer.write_cache=deferred, until the last
-                       action of the drive before that: destaged_blocks, those of them in gaps
-                       between commands (destaged_in_gaps_blocks), writes_in_gaps. Of disk failures
-                       (redundancy), until the rebuild has ended: failed_disks, failed_at_s (the
-                       first), rebuilt (fraction), rebuild_s, rebuild_projected_s (if all of it
-                       were under this load), rebuild_stopped_at_block, lost_blocks,
-                       lost_from_block, lost_at_s. Of replications the means; null for a single
-                       disk without such a buffer
+  parts                if the device has any, for each: part (its position), kind (disk, cache,
+                       buffer or redundancy), and its activity from the start of the run,
+                       including the warm-up. For a disk, until the last request was completed:
+                       reads and writes (commands), reading and writing (fractions of time),
+                       in_batches (the same for batches of writes), batches, batch_ms_mean,
+                       between_batches_ms_mean, waiting_mean, waiting_max, writes_waiting_mean.
+                       For a cache, until it has destaged everything that it destages: absorbed
+                       (writes that completed in it), waited (writes that waited for room), hits,
+                       overwritten_blocks, destages, failed (destages), dirty_mean and dirty_max
+                       (blocks). For the buffer of a drive with buffer.write_cache=deferred, until
+                       the drive's last action before the last request was completed:
+                       destaged_blocks, destaged_in_gaps_blocks (in gaps between commands),
+                       writes_in_gaps. For disk failures (redundancy), until the rebuild has
+                       ended: failed_disks, failed_at_s (of the first), rebuilt (fraction),
+                       rebuild_s, rebuild_projected_s (if all of it ran under this load),
+                       rebuild_stopped_at_block, lost_blocks, lost_from_block, lost_at_s. With
+                       replications, the means; null for a single disk without such a buffer
   windows              with --window, for each window: start_s, requests that arrived, response_ms
                        of the requests completed, utilisation, queue_mean; several drives count
                        as one here
@@ -636,8 +635,8 @@ Metrics (keys of --json):
   drive, policy, policy_in, workload, seed, version
                        what is needed to repeat the run; policy_in only with --queue drive; seed is
                        null if nothing is random
-  notes                doubts about the drive or a trace, failures of disks after the last request,
-                       losses of data, and the changes made on request
+  notes                warnings about the drive or a trace, failures of disks after the last
+                       request, losses of data, and the changes made on request
 
 Saturation: with open arrivals (all but --outstanding, closed workloads and traces without arrivals)
 and a throughput below 99 % of the arrival rate, the queue grows without limit, and the means grow

@@ -205,7 +205,8 @@ impl Adapt {
     /// Opens the trace of `input` with the requested changes.
     ///
     /// # Errors
-    /// If the trace is invalid up to its first record (for `scale`, anywhere) or a fit has no size.
+    /// If the trace is invalid up to its first record (for `scale`, anywhere), or a size is
+    /// missing.
     pub fn open(&self, input: &Input) -> Result<Box<dyn Notes>, Error> {
         let part = self.part.to_library()?;
         let adapted = || -> Result<Box<dyn Notes>, TraceError> {

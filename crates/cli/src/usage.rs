@@ -36,7 +36,7 @@ fn context(error: &clap::Error, kind: ContextKind) -> &str {
     }
 }
 
-/// Returns a guess at what was meant, to be appended to the message; empty without one.
+/// Returns a guess at what was meant, to be appended to the message; empty if there is none.
 fn hint(program: &Command, error: &clap::Error) -> String {
     let is_drive = |text: &str| text.ends_with(".toml") || diskarm_drives::find(text).is_some();
     let argument = context(error, ContextKind::InvalidArg);
@@ -101,8 +101,8 @@ fn bad_value(error: &clap::Error) -> Option<String> {
         Some(ContextValue::Strings(names)) if !found.is_empty() => {
             format!("expected one of {}", names.join(", "))
         }
-        // None if no value was given. The errors of our own value parsers begin with "expected";
-        // the option parser's own are about whole numbers.
+        // The value is `None` if none was given. The errors of our own value parsers begin with
+        // "expected"; the option parser's own are about whole numbers.
         _ => {
             let source = std::error::Error::source(error)?.to_string();
             if source.starts_with("expected") {

@@ -42,8 +42,8 @@ pub struct Args {
     #[arg(value_name = "FILE", required = true)]
     files: Vec<String>,
 
-    /// Use only these rows of each trace: half-open, from 0 (the first row below the header);
-    /// 0..5000 is the first 5000 rows, and either end may be omitted
+    /// Use only this half-open range of rows of each trace, counted from 0 (the first row below the
+    /// header): 0..5000 is the first 5000 rows, and either end may be omitted
     #[arg(long, value_name = "A..B", value_parser = RowRange::parse)]
     #[arg(allow_hyphen_values = true)]
     rows: Option<RowRange>,
@@ -74,11 +74,11 @@ pub struct Args {
     /// Plot both distributions to this file, or - for standard output; with --locked, the
     /// prediction errors (one FILE only)
     ///
-    /// A file that the command reads is refused.
+    /// It must not be a file that the command reads.
     #[arg(long, value_name = "FILE.svg", value_parser = plot::svg_name)]
     plot: Option<String>,
 
-    /// Print JSON: an object, with doubts about the trace in its notes; with several FILEs, an
+    /// Print JSON: an object, with warnings about the trace in its notes; with several FILEs, an
     /// object whose `files` are such objects
     #[arg(long)]
     json: bool,

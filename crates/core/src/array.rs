@@ -1,24 +1,24 @@
 //! Arrays: several devices that serve requests as one.
 //!
 //! An [`Array`] owns what all arrays have in common: members, each a device with a queue; the
-//! requests inside and their commands; failures of members, the spare and the rebuild; and the
+//! outstanding requests and their commands; failures of members, the spare and the rebuild; and the
 //! order of events. A [`Placement`] determines where blocks are and which commands a request needs:
 //! a [mirrored pair](crate::mirror), [stripes](crate::raid) with or without parity, or [declustered
 //! copies](crate::declustered).
 //!
 //! An ordered request waits until all others have completed, and those that arrive meanwhile wait
-//! for it. A request can be aborted until a member has taken one of its commands, or if its only
-//! command still waits in a member that allows it.
+//! for it. A request can be aborted until a member has taken one of its commands. If it has only
+//! one command, it can also be aborted as long as the member can abort that command.
 //!
 //! Members may fail permanently. If a second failure loses data, nothing is served after it, and
 //! the component reports include the loss ([`Device::components`]). A spare can take the slot of
-//! the first member that fails: it is rebuilt in steps, beginning at the failure or the first
-//! request. A step waits for the writes to its blocks that have begun, and later writes to them
-//! wait for the step. After each step the rebuild pauses in proportion to the time that the step
-//! took. Its commands have the lowest priority, for policies that distinguish priorities. A rebuild
-//! that cannot read a block stops there.
+//! the first member that fails. The spare is then rebuilt in steps, starting at the failure, or at
+//! the first request if the member failed before it. A step waits for earlier writes to its blocks,
+//! and later writes to these blocks wait for the step. After each step the rebuild pauses in
+//! proportion to the time that the step took. Its commands have the lowest priority, for policies
+//! that use priorities. The rebuild stops at a block that it cannot read.
 //!
-//! [`IndependentDisks`] is simpler: its requests name their device.
+//! [`IndependentDisks`] is simpler: each request names its device.
 
 mod failure;
 mod independent;
@@ -51,8 +51,8 @@ use failure::DueAction;
 use member::{Events, Slots};
 use part::Rows;
 
-/// Several devices as one; see the [module](self). Code on the path of every command is always
-/// inlined, which saves a pair 2 % of its instructions (`cargo xtask counts`).
+/// Several devices as one; see the [module](self). Functions that every command needs are always
+/// inlined, which saves 2 % of the instructions of a pair (`cargo xtask counts`).
 pub struct Array<P: Placement> {
     pub(crate) placement: P,
     pub(crate) members: Vec<Member>,
@@ -62,9 +62,9 @@ pub struct Array<P: Placement> {
     begun: u64,
     pub(crate) parts: Children<Part>,
     rows: Rows,
-    /// The requests that have not begun because they wait for another one or for the rebuild.
+    /// The requests that have not begun because they wait for another request or for the rebuild.
     pub(crate) held: Vec<u64>,
-    /// The number of requests inside that have already completed.
+    /// The number of completed requests that still have outstanding commands.
     pub(crate) reported: usize,
     gate: Gate,
     pub(crate) due: VecDeque<Completion>,
@@ -83,7 +83,7 @@ struct RebuildStep {
 
 /// The part of an array that maps blocks to members.
 ///
-/// Functions take the array that the placement belongs to. Parts of requests are identified by ids.
+/// Its functions take the whole array; requests and their parts are identified by ids.
 pub trait Placement: Send + Sized {
     /// State that the placement keeps for a request.
     type State: Default + Send;
@@ -94,7 +94,7 @@ pub trait Placement: Send + Sized {
     /// Checks that the array can serve `request`.
     ///
     /// # Errors
-    /// The reason why it cannot.
+    /// Returns the reason why the array cannot serve it.
     fn check(array: &Array<Self>, request: &Request) -> Result<(), SubmitError> {
         check(request, Self::capacity(array))
     }
@@ -118,12 +118,12 @@ pub trait Placement: Send + Sized {
     /// Records that a member has taken command number `index` of a part.
     fn sent(_array: &mut Array<Self>, _member: usize, _part: u64, _index: usize, _now: Instant) {}
 
-    /// Submits commands that wait for a member, after an event in its device.
+    /// Submits the commands that wait for a member, after an event in the member's device.
     fn feed(array: &mut Array<Self>, member: usize, now: Instant) {
         array.feed_member(member, now);
     }
 
-    /// Submits commands that wait for any member, if progress at one can unblock another.
+    /// Submits commands that wait for any member, if progress on one can unblock another.
     fn feed_all(_array: &mut Array<Self>, _now: Instant) {}
 
     /// Records that a member has completed a command.
@@ -136,7 +136,7 @@ pub trait Placement: Send + Sized {
         array.translate_status(part, member, done)
     }
 
-    /// Continues after the last command of a step of a part.
+    /// Continues a part after the last command of a step.
     fn end_step(array: &mut Array<Self>, part: u64, done: &Completion) {
         array.end_step(part, done.at);
     }
@@ -144,15 +144,15 @@ pub trait Placement: Send + Sized {
     /// Replans a part that waited for rows while members failed or were rebuilt.
     fn replan(_array: &mut Array<Self>, _part: u64) {}
 
-    /// Removes the commands of a request, none of which has begun, from the queues.
+    /// Removes the commands of a request from the queues. None of them has begun.
     fn withdraw(array: &mut Array<Self>, request: u64, now: Instant) {
         array.withdraw_parts(request, now);
     }
 
-    /// Returns the part of a request that has begun if its only command may still be aborted.
+    /// Returns the only part of a request that has begun, if its command may still be aborted.
     fn abortable(array: &Array<Self>, request: u64) -> Option<u64>;
 
-    /// Handles the failure of a member. No data have been lost so far.
+    /// Handles the failure of a member. No data have been lost before this failure.
     fn fail(array: &mut Array<Self>, failure: Failure);
 
     /// Starts the next step of the rebuild.
@@ -171,7 +171,7 @@ pub trait Placement: Send + Sized {
 }
 
 impl<P: Placement> Array<P> {
-    /// Assembles an array of idle members, and applies the failures at the start.
+    /// Assembles an array of idle members, and applies the failures that happen at the start.
     pub(crate) fn assemble(
         placement: P,
         members: Vec<Member>,
@@ -209,7 +209,7 @@ impl<P: Placement> Array<P> {
         self.failures.progress()
     }
 
-    /// Returns true if data were lost, so that nothing is served.
+    /// Returns true if data have been lost; nothing is served after that.
     pub(crate) fn has_lost_data(&self) -> bool {
         self.failures.lost.is_some()
     }
@@ -224,7 +224,6 @@ impl<P: Placement> Array<P> {
         }
     }
 
-    /// Starts a request, unless it has to wait for another one.
     #[inline(always)]
     fn begin(&mut self, now: Instant, pending: Pending) {
         let Pending { request, arrived } = pending;
@@ -244,8 +243,8 @@ impl<P: Placement> Array<P> {
         P::serve(self, id, now);
     }
 
-    /// Returns true if a request has to wait before it begins: a write for the step of the rebuild
-    /// that has its blocks, and any transfer for an overlapping write with only one copy so far.
+    /// Returns true if a request has to wait before it begins. A write waits for an overlapping
+    /// step of the rebuild, and any transfer for an overlapping write that so far has one copy.
     fn must_wait(&self, request: &Request) -> bool {
         let blocks = blocks_of(request);
         let step = self.step.as_ref();
@@ -299,7 +298,7 @@ impl<P: Placement> Array<P> {
         });
         self.release(now);
         if self.is_step_waiting() {
-            // Writes that waited for a full batch no longer do.
+            // Writes no longer wait for a full batch.
             P::feed_all(self, now);
         }
     }
@@ -334,7 +333,6 @@ impl<P: Placement> Array<P> {
         self.add_part(part, now);
     }
 
-    /// Adds a part, and starts it if its rows are free.
     #[inline(always)]
     pub(crate) fn add_part(&mut self, part: Part, now: Instant) {
         let rows = part.rows.clone();
@@ -447,7 +445,6 @@ impl<P: Placement> Array<P> {
         }
     }
 
-    /// Ends a part, and starts those that waited for its rows.
     pub(crate) fn end_part(&mut self, id: u64) {
         let part = &self.parts[id];
         let (rows, at) = (part.rows.clone(), part.since);
@@ -481,7 +478,7 @@ impl<P: Placement> Array<P> {
         }
     }
 
-    /// Removes a request with nothing left to do; completes it unless it has completed before.
+    /// Removes a request that has no parts left, and completes it unless it has completed already.
     #[inline(always)]
     pub(crate) fn finish(&mut self, id: u64, completion: Option<Completion>) {
         if completion.is_none() && self.parents[id].is_reported {
@@ -497,7 +494,6 @@ impl<P: Placement> Array<P> {
         }
     }
 
-    /// Ends a request that no member serves.
     pub(crate) fn finish_unserved(&mut self, id: u64, status: Status, now: Instant) {
         let parent = &self.parents[id];
         let ended = Completion::unserved(parent.request, parent.arrived, now, status);
@@ -513,15 +509,15 @@ impl<P: Placement> Array<P> {
         ids.into_iter().map(|(_, id)| id).collect()
     }
 
-    /// Returns the number of the request of a part; a rebuild comes last.
+    /// Returns the number of a part's request. The steps of a rebuild sort last.
     pub(crate) fn number(&self, part: &Part) -> u64 {
         part.parent.map_or(u64::MAX, |id| self.parents[id].number)
     }
 
-    /// Removes the member in a slot with its commands. Returns true if the spare takes the slot.
+    /// Removes the member in a slot and all its commands. Returns true if the spare takes the slot.
     pub(crate) fn remove_member(&mut self, slot: usize, now: Instant) -> bool {
         for (_, part) in self.parts.iter().filter(|(_, part)| part.member() == slot) {
-            for _ in 0..part.inside() {
+            for _ in 0..part.in_service() {
                 self.members[slot].drop_command(now, part.commands[0].op);
             }
         }
@@ -545,8 +541,8 @@ impl<P: Placement> Array<P> {
         self.release(now);
     }
 
-    /// Applies a failure or continues the rebuild, if that is due by `now` and before the next
-    /// `event` of the members. Returns true if it was.
+    /// Applies a failure or continues the rebuild, if one of them is due by `now` and before the
+    /// next `event` of the members. Returns false if neither is due.
     fn apply_due(&mut self, now: Instant, event: Option<Instant>) -> bool {
         match self.failures.due(now, event) {
             Some(DueAction::Failure(failure)) => self.fail(failure),
@@ -578,7 +574,7 @@ impl<P: Placement> Array<P> {
         P::feed_all(self, now);
     }
 
-    /// Removes the parts of a request, all of whose commands wait.
+    /// Removes the parts of a request whose commands all wait.
     pub(crate) fn withdraw_parts(&mut self, request: u64, now: Instant) {
         while let Some(id) = self.parts.find(|part| part.parent == Some(request)) {
             let part = self.parts.remove(id);
@@ -688,7 +684,7 @@ impl<P: Placement> Device for Array<P> {
         is_aborted
     }
 
-    /// Reports on the members, counted from 0; a spare is the last.
+    /// Reports on the members, which are numbered from 0; a spare is the last.
     fn components(&self, now: Instant) -> Vec<ComponentReport> {
         let until = |number| self.failures.failed_at(number).unwrap_or(now);
         let mut reports = self.slots.reports(&self.members, until);

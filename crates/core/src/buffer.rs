@@ -1,8 +1,8 @@
 //! The on-board buffer: which blocks it holds.
 //!
-//! A segment holds one run of consecutive blocks and, like the circular memory it models, drops its
-//! oldest blocks when it is full. Blocks being read into a segment belong to the drive's pass over
-//! the media; they are added to the buffer when the drive evaluates the progress of that pass.
+//! A segment holds one run of consecutive blocks. Like the circular memory that it models, it drops
+//! its oldest blocks when it is full. The drive adds the blocks that it is reading to the segment
+//! each time it evaluates the progress of the read.
 
 use crate::request::Request;
 use crate::spec::{self, Invalidation};
@@ -15,8 +15,8 @@ pub struct Buffer {
     capacity: SectorCount,
     /// True if the first segment is reserved for writes.
     has_write_segment: bool,
-    invalidates: Invalidation,
-    /// Counts uses, to find the least recently used segment.
+    invalidation: Invalidation,
+    /// Number of uses so far, to find the least recently used segment.
     clock: u64,
 }
 
@@ -26,7 +26,7 @@ struct Segment {
     first: Lbn,
     end: Lbn,
     used: u64,
-    /// The range of blocks that the host has transferred, if recorded.
+    /// The range of blocks that the host has transferred, empty if none are recorded.
     transferred: (Lbn, Lbn),
 }
 
@@ -67,17 +67,17 @@ impl Buffer {
             segments: vec![Segment::default(); spec.segments as usize],
             capacity: spec.segment,
             has_write_segment: spec.dedicated_write_segment && spec.segments > 1,
-            invalidates: spec.write_invalidates,
+            invalidation: spec.write_invalidates,
             clock: 0,
         }
     }
 
     /// Sets which blocks a write invalidates.
-    pub fn set_invalidates(&mut self, invalidates: Invalidation) {
-        self.invalidates = invalidates;
+    pub fn set_invalidation(&mut self, invalidation: Invalidation) {
+        self.invalidation = invalidation;
     }
 
-    /// Returns the segment that holds block `at`, and one past the last block it holds.
+    /// Returns the segment that holds block `at`, and the end of its blocks.
     #[inline]
     pub fn holding(&self, at: Lbn) -> Option<(SegmentId, Lbn)> {
         let i = self.segments.iter().position(|s| s.holds(at))?;
@@ -96,7 +96,7 @@ impl Buffer {
         self.holding(at).is_some()
     }
 
-    /// Empties the least recently used segment available to reads, to be filled from `at`.
+    /// Empties the least recently used segment that reads may use, to be filled from `at`.
     #[inline]
     pub fn claim_for_read(&mut self, at: Lbn) -> SegmentId {
         let from = usize::from(self.has_write_segment);
@@ -163,8 +163,8 @@ impl Buffer {
         self.segments[id.0].fill(end, self.capacity);
     }
 
-    /// Returns what [`Buffer::holding`] would return after [`Buffer::fill`] and, with `before`,
-    /// [`Buffer::drop_before`] of a segment.
+    /// Returns what [`Buffer::holding`] would return after [`Buffer::fill`] and, if `before` is
+    /// given, [`Buffer::drop_before`] of a segment.
     #[inline]
     pub fn holding_once_filled(
         &self,
@@ -184,15 +184,15 @@ impl Buffer {
         Some((SegmentId(index), segment.end))
     }
 
-    /// Returns the first block of a segment, once filled up to `end` and backward to `first`.
-    pub fn would_begin(&self, id: SegmentId, end: Lbn, first: Lbn) -> Lbn {
+    /// Returns the first block of a segment after it is filled up to `end` and back to `first`.
+    pub fn first_once_filled(&self, id: SegmentId, end: Lbn, first: Lbn) -> Lbn {
         let mut segment = self.segments[id.0];
         segment.fill(end, self.capacity);
         segment.fill_before(first, self.capacity);
         segment.first
     }
 
-    /// Extends a segment backward to `first`, if there is enough room; otherwise fills it.
+    /// Extends a segment backward to `first`, or as far as there is room.
     pub fn fill_before(&mut self, id: SegmentId, first: Lbn) {
         self.segments[id.0].fill_before(first, self.capacity);
     }
@@ -216,7 +216,7 @@ impl Buffer {
     pub fn invalidate(&mut self, write: &Request) {
         for s in &mut self.segments {
             let overlaps = s.first < write.end() && write.start < s.end;
-            match self.invalidates {
+            match self.invalidation {
                 Invalidation::All => s.end = s.first,
                 Invalidation::Segment if overlaps => s.end = s.first,
                 Invalidation::Overlap if overlaps => keep_longer_part(s, write),
@@ -226,7 +226,7 @@ impl Buffer {
     }
 }
 
-/// Keeps the longer of the parts before and after the written blocks: a segment is one run.
+/// Keeps the longer of the parts before and after the written blocks, because a segment is one run.
 fn keep_longer_part(segment: &mut Segment, write: &Request) {
     let before = write.start.0.saturating_sub(segment.first.0);
     let after = segment.end.0.saturating_sub(write.end().0);

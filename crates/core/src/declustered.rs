@@ -2,37 +2,37 @@
 //!
 //! # What it does
 //! The blocks of the array are divided into stripe units. Consecutive units have their primary
-//! copies at consecutive members; the [`Layout`] places the secondary copies. Each member has
+//! copies on consecutive members; the [`Layout`] places the secondary copies. Each member has
 //! primary copies in its first half and secondary copies in its second. A request becomes a command
-//! for each unit, or for each copy if it is a write, and completes with the last of them. Each
+//! for each unit, or for each copy if it is a write, and completes with its last command. Each
 //! member orders its queue by its own policy. A flush goes to all members.
 //!
 //! A read of a unit goes to its primary copy with the probability that balances the load as well as
-//! possible ([`Layout::primary_share`]), and otherwise to the secondary. (A chain without failures
-//! reads only primary copies, so that its arms stay in one half.)
+//! possible ([`Layout::primary_share`]), and otherwise to the secondary. A chain without failures
+//! reads only primary copies, so that its arms stay in one half.
 //!
-//! A read that fails is retried at the other copy if there is one, and fails only if that fails
-//! too; if the retry succeeds, the read counts as recovered. A write fails if a copy fails: an
-//! error does not take a member out of service. A response has the breakdown of the command that
-//! ended last, and of the failed attempt before it; waiting for a member is queueing.
+//! A read that fails is retried on the other copy if there is one, and fails only if the retry
+//! fails too; if the retry succeeds, the read counts as recovered. A write fails if the write of
+//! either copy fails: an error does not take a member out of service. The breakdown of a response
+//! is that of the command that ended last, plus that of the failed attempt before it. Time spent
+//! waiting for a member counts as queueing.
 //!
 //! # Failures
-//! All commands of a failed member, including those in service, are lost immediately
-//! ([`DeclusteredConfig::failures`]): reads go to the other copy, and writes to the failed member
-//! no longer count. Data are lost if both members with a copy of them fail. The rebuild
-//! ([`DeclusteredConfig::rebuild_share`]) takes the units of the first failed member one by one, in
-//! order: it reads the other copy and writes it to the spare. The spare serves the units that it
-//! has, as the member did before the failure.
+//! When a member fails ([`DeclusteredConfig::failures`]), all its commands are lost immediately,
+//! including those in service. Its reads go to the other copy, and its writes no longer count. Data
+//! are lost if both members with a copy of them fail. The rebuild
+//! ([`DeclusteredConfig::rebuild_share`]) copies the units of the first failed member to the spare
+//! one by one, in order. The spare serves the units that it has.
 //!
 //! # Cost
 //! One command for each unit, two for writes.
 //!
 //! # When it is bad
-//! A request over several rows becomes several commands at each member, where one could suffice.
+//! A request that spans rows becomes several commands on each member, even if one would suffice.
 //!
 //! # Origin
-//! liu05 chapter 9: sections 9.1.2 (placement) and 9.2 (routing). The thesis does not specify where
-//! on a disk the copies are.
+//! liu05 chapter 9: sections 9.1.2 (placement) and 9.2 (routing). The thesis does not specify the
+//! positions of the copies on a disk.
 
 mod layout;
 #[cfg(test)]
@@ -60,8 +60,8 @@ pub struct DeclusteredConfig {
     /// The share of the time in which the rebuild of the first failed member is in progress, above
     /// 0 and at most 1. The spare is the last of the devices.
     pub rebuild_share: Option<f64>,
-    /// The number of blocks in a stripe unit: at least one, at most half of a member. Blocks of a
-    /// member that do not fill a unit in both halves are not used.
+    /// The number of blocks in a stripe unit: at least one, at most half of a member. A remainder
+    /// that does not fill a unit in both halves of a member is not used.
     pub unit: SectorCount,
     /// The order in which each member serves the commands that wait for it.
     pub policy: PolicyConfig,
@@ -70,12 +70,12 @@ pub struct DeclusteredConfig {
 }
 
 impl DeclusteredConfig {
-    /// Returns the capacity of an array of members of `member` blocks: half of all, in whole units.
+    /// Returns the capacity of an array with members of `member` blocks: half of it, in whole
+    /// units.
     pub fn capacity(&self, member: SectorCount) -> SectorCount {
         SectorCount(self.rows(member) * self.unit.0 * self.layout.disks() as u64)
     }
 
-    /// Returns the number of units in each half of a member.
     fn rows(&self, member: SectorCount) -> u64 {
         member.0 / 2 / self.unit.0
     }
@@ -91,22 +91,21 @@ pub struct TwoCopies {
     /// The units in each half of a member.
     rows: u64,
     random: Generator,
-    /// The slots of members that have failed, until a spare has all their blocks.
+    /// The slots of failed members. A slot is removed when a spare has all its blocks.
     missing: DiskSet,
     /// The slot of the spare until the spare has all its blocks.
     rebuilding: Option<usize>,
-    /// Number of units of the member that the spare has, from the first on.
+    /// Number of units that the spare has, counted from the first unit of the member.
     rebuilt: u64,
 }
 
-/// The position of a copy.
 #[derive(Clone, Copy, Debug)]
-struct Copy {
+struct CopyPosition {
     member: usize,
     start: u64,
 }
 
-impl Copy {
+impl CopyPosition {
     fn access(self, op: Op, sectors: u64) -> Access {
         Access::new(self.member, op, self.start, sectors)
     }
@@ -114,10 +113,10 @@ impl Copy {
 
 impl TwoCopies {
     /// Returns the positions of both copies of a block, the primary one first, on `disks`.
-    fn copies_on(&self, disks: CopyDisks, block: u64) -> [Copy; 2] {
+    fn copies_on(&self, disks: CopyDisks, block: u64) -> [CopyPosition; 2] {
         let (number, offset) = (block / self.unit, block % self.unit);
         let row = number / self.layout.disks() as u64;
-        let copy = |member, row: u64| Copy {
+        let copy = |member, row: u64| CopyPosition {
             member,
             start: row * self.unit + offset,
         };
@@ -128,38 +127,36 @@ impl TwoCopies {
     }
 
     /// Returns the positions of both copies of a block, the primary one first.
-    fn copies(&self, block: u64) -> [Copy; 2] {
+    fn copies(&self, block: u64) -> [CopyPosition; 2] {
         self.copies_on(self.layout.copy_disks(block / self.unit), block)
     }
 
-    /// Returns true if a member does not have its unit number `unit`.
+    /// Returns true if a member has lost its unit number `unit`.
     fn is_missing(&self, member: usize, unit: u64) -> bool {
         let is_rebuilt = self.rebuilding == Some(member) && unit < self.rebuilt;
         self.missing.contains(member) && !is_rebuilt
     }
 
-    /// Returns the copies that exist, the primary one first.
-    fn existing(&self, copies: [Copy; 2]) -> [Option<Copy>; 2] {
-        let is_missing = |copy: &Copy| self.is_missing(copy.member, copy.start / self.unit);
+    fn existing(&self, copies: [CopyPosition; 2]) -> [Option<CopyPosition>; 2] {
+        let is_missing = |copy: &CopyPosition| self.is_missing(copy.member, copy.start / self.unit);
         copies.map(|copy| Some(copy).filter(|copy| !is_missing(copy)))
     }
 
-    /// Returns the first copy of a block that exists.
-    fn any_copy(&self, block: u64) -> Option<Copy> {
+    fn any_copy(&self, block: u64) -> Option<CopyPosition> {
         let copies = self.existing(self.copies(block));
         copies.into_iter().flatten().next()
     }
 
-    /// Returns true if a member serves anything.
+    /// Returns true if a member, or a spare in its slot, serves commands.
     fn is_present(&self, member: usize) -> bool {
         !self.missing.contains(member) || self.rebuilding == Some(member)
     }
 
-    /// Plans a read of blocks of one unit at one of its copies; `None` if both are lost.
+    /// Plans a read of blocks of one unit from one of its copies; `None` if both are lost.
     fn plan_read(&mut self, blocks: Range<u64>) -> Option<Plan> {
         let disks = self.layout.copy_disks(blocks.start / self.unit);
         let [mut first, mut other] = self.existing(self.copies_on(disks, blocks.start));
-        // For routing, a member counts as missing only if it lacks the copy at these positions.
+        // For routing, a member counts as missing only if it lacks its copy of these blocks.
         let mut missing = self.missing;
         for copy in [first, other].into_iter().flatten() {
             missing = missing.without(copy.member);
@@ -170,14 +167,14 @@ impl TwoCopies {
             (first, other) = (other, first);
         }
         let sectors = blocks.end - blocks.start;
-        let access = |copy: Copy| copy.access(Op::Read, sectors);
+        let access = |copy: CopyPosition| copy.access(Op::Read, sectors);
         Some(Plan {
             other: other.map(access),
             ..Plan::new(blocks, Commands::One(access(first?)))
         })
     }
 
-    /// Returns the blocks that failures have lost, if `member` is the last that failed.
+    /// Returns the blocks lost to failures so far; `member` is the latest to fail.
     fn lost_blocks(&self, at: Instant, member: usize) -> Option<DataLoss> {
         if !self.layout.sharing(member).intersects(self.missing) {
             return None;
@@ -193,29 +190,29 @@ impl TwoCopies {
 }
 
 impl Declustered {
-    /// Creates the array of `members` and a spare, if there is a rebuild, all idle.
+    /// Creates an array of idle `members`. If there is a rebuild, the last of them is the spare.
     ///
     /// # Errors
     /// If the policy needs more knowledge than the members have.
     ///
     /// # Panics
-    /// If the number of members differs from the layout's, they are of unequal capacity or smaller
-    /// than a unit, a member that is to fail does not exist or fails twice, or there is a rebuild
-    /// without a failure or without a share of the time.
+    /// If the number of members is wrong, their capacities differ or are below two units, a member
+    /// that is to fail does not exist or fails twice, or there is a rebuild without a failure or
+    /// with an invalid share of the time.
     pub fn new(
         members: Vec<BoxedDevice>,
         config: DeclusteredConfig,
     ) -> Result<Self, InsufficientKnowledge> {
         let sectors = members[0].capacity();
         for member in &members {
-            assert_eq!(sectors, member.capacity(), "unequal member capacities");
+            assert_eq!(sectors, member.capacity(), "the members differ in capacity");
         }
         let disks = config.layout.disks();
         let spares = usize::from(config.rebuild_share.is_some());
         assert_eq!(disks + spares, members.len());
         assert!(config.failures.iter().all(|failure| failure.member < disks));
         let rows = config.rows(sectors);
-        assert!(rows > 0, "members are smaller than a unit");
+        assert!(rows > 0, "a member has no room for two units");
         let mut members = Member::build(members, &config.policy)?;
         let spare = members.split_off(disks).pop();
         let failures = Failures::new(&config.failures, config.rebuild_share);
@@ -231,7 +228,8 @@ impl Declustered {
         Ok(Self::assemble(copies, members, spare, failures))
     }
 
-    /// Returns the parts at a member by the arrival of their requests: reused ids have no order.
+    /// Returns the parts on a member in the order in which their requests arrived. Ids do not give
+    /// this order, because they are reused.
     fn parts_at(&self, member: usize) -> Vec<u64> {
         let parts = self
             .parts
@@ -244,14 +242,14 @@ impl Declustered {
         ids.into_iter().map(|(.., id)| id).collect()
     }
 
-    /// Handles the loss of a part's command at a member that has just failed.
+    /// Handles the loss of a part's command on a member that has just failed.
     fn lose_command(&mut self, id: u64, now: Instant) {
         let part = &mut self.parts[id];
         let Access { op, sectors, .. } = part.commands[0];
         let copy = self.placement.any_copy(part.blocks.start);
         let status = match part.failed {
             _ if part.is_aborted => Status::Aborted,
-            // The other copy has the data or will get them.
+            // The other copy has the data or will receive them.
             _ if op != Op::Read => Status::Good,
             Some(failed) => failed,
             None => Status::NotReady,
@@ -351,9 +349,9 @@ impl Placement for TwoCopies {
         for id in parts {
             array.lose_command(id, at);
         }
-        // No read tries a member that has failed.
-        let tries = |part: &Part| part.other.is_some_and(|other| other.member == member);
-        while let Some(id) = array.parts.find(tries) {
+        // Reads must not be retried on a failed member.
+        let would_retry = |part: &Part| part.other.is_some_and(|other| other.member == member);
+        while let Some(id) = array.parts.find(would_retry) {
             array.parts[id].other = None;
         }
         array.release(at);
@@ -364,7 +362,7 @@ impl Placement for TwoCopies {
         let (slot, rebuilt) = (copies.rebuilding.unwrap_or_default(), copies.rebuilt);
         let unit = match rebuilt.checked_sub(copies.rows) {
             None => rebuilt * copies.layout.disks() as u64 + slot as u64,
-            // In each row there is one unit with its second copy there.
+            // In each row, exactly one unit has its secondary copy on this member.
             Some(row) => copies.layout.secondary_unit(row, slot).unwrap_or_default(),
         };
         unit * copies.unit..(unit + 1) * copies.unit
@@ -381,7 +379,7 @@ impl Placement for TwoCopies {
         let source = array.placement.any_copy(blocks.start);
         if let (Some(source), Some(member)) = (source, rebuilding) {
             let start = rebuilt * unit;
-            let target = Copy { member, start };
+            let target = CopyPosition { member, start };
             let plan = Plan {
                 follow: Commands::One(target.access(Op::Write, unit)),
                 ..Plan::new(blocks, Commands::One(source.access(Op::Read, unit)))

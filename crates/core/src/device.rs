@@ -1,4 +1,4 @@
-//! The trait of everything that serves requests, and the types of its results.
+//! The trait of everything that can serve requests, and the types of its results.
 //!
 //! A drive is a device, and so is everything that wraps devices: a host queue, a set of disks, an
 //! observer, a fault injector. Requests enter with [`Device::submit`], completions leave with
@@ -13,10 +13,10 @@ pub use children::Children;
 
 /// A device that does no I/O, reads no clock and starts no thread.
 ///
-/// It is given requests and instants, and returns completions and the instant of its next event.
-/// Instants never decrease from one call to the next, and the events until an instant come first:
-/// call [`advance`](Self::advance) until it returns `None`, then [`submit`](Self::submit) or
-/// [`abort`](Self::abort). Every request completes exactly once.
+/// Callers pass requests and instants, and receive completions and the instant of the next event.
+/// Instants never decrease from one call to the next. Events up to an instant come before input at
+/// that instant: call [`advance`](Self::advance) until it returns `None`, then
+/// [`submit`](Self::submit) or [`abort`](Self::abort). Every request completes exactly once.
 pub trait Device: Send {
     /// Returns the number of blocks that requests may address, on each unit if there are several.
     fn capacity(&self) -> SectorCount;
@@ -33,10 +33,11 @@ pub trait Device: Send {
         check(request, self.capacity())
     }
 
-    /// Returns true if it would accept a request now. A queue above it chooses a request only then.
+    /// Returns true if the device has room for a request. Only then does a queue above it choose
+    /// one.
     fn has_room(&self) -> bool;
 
-    /// Returns true if it would accept this request, which has passed [`check`](Self::check), now.
+    /// Returns true if the device would accept this request, which must be valid, now.
     #[inline]
     fn accepts(&self, _: &Request) -> bool {
         self.has_room()
@@ -48,15 +49,15 @@ pub trait Device: Send {
     /// If the device does not accept the request; its state is then unchanged.
     fn submit(&mut self, now: Instant, request: Request) -> Result<(), SubmitError>;
 
-    /// Returns the instant of the next event, if there is no further input.
+    /// Returns the instant of the next event, assuming no further input.
     fn next_event(&self) -> Option<Instant>;
 
-    /// Advances to `now`, or to the next completion up to and including `now`, and returns that.
-    /// Call it until it returns `None`. Completions are in order of time.
+    /// Advances to the next completion up to and including `now` and returns it, or advances to
+    /// `now` and returns `None`. Completions are in order of time.
     fn advance(&mut self, now: Instant) -> Option<Completion>;
 
-    /// Aborts the request `id` and returns true, if it still waits. An aborted request
-    /// completes at `now` with [`Status::Aborted`]; any other completes normally.
+    /// Aborts the request `id` and returns true if it is still waiting. It then completes at `now`
+    /// with [`Status::Aborted`]; otherwise it completes normally.
     fn abort(&mut self, now: Instant, id: u64) -> bool;
 
     /// Returns the statistics of its components so far. The only component of a single disk is a
@@ -67,9 +68,9 @@ pub trait Device: Send {
         Vec::new()
     }
 
-    /// Returns the blocks that have reached the media since the last call, in order. The first
-    /// call starts the record. Returns `None` if the device keeps no such record: it has several
-    /// drives, or it delays requests that a drive has already completed.
+    /// Returns the blocks that have reached the media since the last call, in order. The first call
+    /// starts the record. Returns `None` if the device cannot keep such a record, because it has
+    /// several drives or delays requests that a drive has already completed.
     fn persisted(&mut self, _now: Instant) -> Option<Vec<Persisted>> {
         None
     }
@@ -85,9 +86,9 @@ impl<D: Device + ?Sized> Device for Box<D> {
 /// The reason why a device does not accept a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SubmitError {
-    /// Its queue is full.
+    /// The queue of the device is full.
     Full,
-    /// A read or write of no blocks.
+    /// The request reads or writes no blocks.
     Empty,
     /// The request is larger than [`Request::MAX_SECTORS`].
     TooLarge,
@@ -96,7 +97,7 @@ pub enum SubmitError {
         /// Number of blocks of the device.
         sectors: SectorCount,
     },
-    /// There is no such unit.
+    /// The unit of the request does not exist.
     NoSuchUnit {
         /// Number of units that exist.
         units: u32,
@@ -158,22 +159,22 @@ pub struct Completion {
     pub arrived: Instant,
     /// Instant at which the host received the completion.
     pub at: Instant,
-    /// Parts of the time in between.
+    /// Parts of the time from `arrived` to `at`.
     pub breakdown: Breakdown,
-    /// Effect of the buffer.
+    /// Effect of the buffer on the request.
     pub outcome: Outcome,
     /// Success, or the kind of error.
     pub status: Status,
 }
 
 impl Completion {
-    /// Returns the response time: queue wait and service.
+    /// Returns the response time: the queue wait and the service time.
     #[inline]
     pub fn response(&self) -> Span {
         self.at - self.arrived
     }
 
-    /// Returns true if it is a successful read or write: only these count as transfers.
+    /// Returns true for a successful read or write: only these count as transfers.
     #[inline]
     pub const fn has_transferred(&self) -> bool {
         self.status.is_success() && !matches!(self.request.op, Op::Flush)
@@ -193,7 +194,7 @@ impl Completion {
         }
     }
 
-    /// Creates the completion of a request that ended at `at` while it waited, without any effect.
+    /// Creates the completion of a request that ended at `at` while waiting, without any effect.
     pub fn unserved(request: Request, arrived: Instant, at: Instant, status: Status) -> Self {
         let breakdown = Breakdown {
             queue: at - arrived,
@@ -216,7 +217,7 @@ pub enum Status {
     /// Success without any errors.
     #[default]
     Good,
-    /// Like [`Self::Good`], but after errors that retries overcame (SCSI: RECOVERED ERROR).
+    /// Success after errors that retries overcame (SCSI: RECOVERED ERROR).
     Recovered {
         /// Number of retries that were needed.
         retries: u16,
@@ -229,7 +230,7 @@ pub enum Status {
     },
     /// The device could not be accessed (SCSI: NOT READY).
     NotReady,
-    /// It was aborted, or abandoned before it was tried, and had no effect.
+    /// The request was aborted or not tried, and had no effect.
     Aborted,
 }
 
@@ -248,20 +249,20 @@ pub enum Outcome {
     Miss,
     /// All blocks of a read were in the buffer.
     Hit,
-    /// The first blocks of a read were in the buffer, or being read.
+    /// The first blocks of a read were in the buffer, or the drive was already reading them.
     PartialHit,
     /// A write completed before it was on the media.
     Absorbed,
 }
 
-/// The parts of a response time. They follow one another on the request's critical path, so that
-/// they add up to the response to the nanosecond; work that overlaps is not counted.
+/// The parts of a response time. They follow one another on the request's critical path, so their
+/// sum is exactly the response time; work that overlaps is not counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Breakdown {
     /// Waiting for other commands.
     pub queue: Span,
-    /// Waiting for earlier obligations of the drive: a flush of dirty data, required read-ahead,
-    /// the sector or the movement under way.
+    /// Waiting for work that the drive must finish first: a flush of dirty data, required
+    /// read-ahead, or the current sector or movement.
     pub owed: Span,
     /// Command processing, reconnections and completion.
     pub overhead: Span,
@@ -298,7 +299,7 @@ impl Breakdown {
         ]
     }
 
-    /// Adds the parts of two consecutive times.
+    /// Adds the parts of two consecutive periods.
     pub fn plus(&self, other: &Self) -> Self {
         Self {
             queue: self.queue + other.queue,
@@ -327,8 +328,8 @@ impl Breakdown {
 /// [`Observer::all_completed`]: crate::engine::Observer::all_completed
 #[derive(Clone, Debug, PartialEq)]
 pub struct ComponentReport {
-    /// Its position, counted from 0 at each level, outermost first: `0`, or `3.1` for the second
-    /// disk of the fourth pair. Empty for a single component.
+    /// The position of the component, counted from 0 at each level, outermost first: `0`, or `3.1`
+    /// for the second disk of the fourth pair. Empty for a single component.
     pub name: String,
     /// Statistics of this component.
     pub work: Work,
@@ -337,7 +338,7 @@ pub struct ComponentReport {
 /// Statistics by type of component.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Work {
-    /// A disk, or a device in its place.
+    /// A disk, or another device that takes the role of one.
     Disk(DiskWork),
     /// A non-volatile write cache.
     Cache(CacheWork),
@@ -355,12 +356,12 @@ pub enum Work {
 pub struct NamedWork {
     /// The name of the device.
     pub kind: &'static str,
-    /// The numbers and their names; `None` if a number does not exist.
+    /// The names and numbers; a number that does not exist is `None`.
     pub numbers: Vec<(&'static str, Option<f64>)>,
 }
 
 impl Work {
-    /// Returns the name of the kind of part.
+    /// Returns the name of the kind of component.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Disk(_) => "disk",
@@ -371,7 +372,7 @@ impl Work {
         }
     }
 
-    /// Returns the number called `name`, which a part of kind [`Work::Named`] reports.
+    /// Returns the number called `name` of a component that is [`Work::Named`].
     pub fn named_number(&self, name: &str) -> Option<f64> {
         let Self::Named(work) = self else {
             return None;
@@ -388,7 +389,7 @@ impl ComponentReport {
         Self { name, work }
     }
 
-    /// Returns the components of `inner`, itself component `index` of a larger device.
+    /// Returns the components `inner` of a device that is component `index` of a larger one.
     pub fn within(index: usize, inner: Vec<Self>) -> impl Iterator<Item = Self> {
         inner.into_iter().map(move |part| {
             let name = if part.name.is_empty() {
@@ -417,11 +418,12 @@ pub struct DiskWork {
     pub in_batches_fraction: f64,
     /// Completed batches of writes.
     pub batches: u64,
-    /// The mean length of a batch; `None` without any.
+    /// The mean length of a batch; `None` if there were none.
     pub batch_mean: Option<Span>,
-    /// The mean time from the end of a batch to the beginning of the next; `None` without two.
+    /// The mean time from the end of a batch to the beginning of the next; `None` if there were
+    /// fewer than two.
     pub between_batches_mean: Option<Span>,
-    /// Mean number of waiting commands; a read that two disks share waits for both.
+    /// Mean number of waiting commands; a read that waits for either of two disks counts for both.
     pub waiting_mean_count: f64,
     /// Maximum number of waiting commands.
     pub waiting_max: u64,
@@ -450,14 +452,14 @@ pub struct CacheWork {
     pub dirty_max: u64,
 }
 
-/// Blocks that a deferred write cache has destaged, or begun to, until the last event of the drive.
+/// Blocks that a deferred write cache has begun to destage by the last event of the drive.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BufferWork {
     /// Total number of blocks.
     pub destaged: SectorCount,
-    /// Blocks written in gaps of commands.
+    /// Blocks written in the gaps that commands leave.
     pub in_gaps: SectorCount,
-    /// Writes in gaps of commands.
+    /// Writes in the gaps that commands leave.
     pub writes_in_gaps: u64,
 }
 
@@ -474,7 +476,8 @@ pub struct RedundancyWork {
     pub rebuilt_fraction: Option<f64>,
     /// Time from the start of the rebuild until its end.
     pub rebuild_time: Option<Span>,
-    /// Total time projected from the progress until the last completion of a request, if any.
+    /// Projected time of the whole rebuild, from its progress until the last completion of a
+    /// request.
     pub rebuild_projected: Option<Span>,
     /// The unreadable block at which the rebuild stopped.
     pub stopped: Option<Lbn>,
@@ -491,10 +494,10 @@ pub struct Failure {
     pub at: Instant,
 }
 
-/// Data without a surviving copy.
+/// Data that can no longer be read or reconstructed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DataLoss {
-    /// Instant at which the last copy, or the redundancy to reconstruct it, failed.
+    /// Instant of the failure that destroyed the data.
     pub at: Instant,
     /// First block that is lost.
     pub first: Lbn,

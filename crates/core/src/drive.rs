@@ -1,6 +1,6 @@
 //! A drive model: commands in, completions out, without I/O or a clock.
 //!
-//! [`Drive`] is a command queue around a [`Core`], which computes the future of one command.
+//! A [`Drive`] is a command queue in front of a [`Core`], which computes how one command is served.
 
 mod arm;
 mod bus;
@@ -44,12 +44,12 @@ pub struct Drive {
     sector_size: Bytes,
     queue: CommandQueue<Core>,
     depth: usize,
-    /// Commands accepted and not completed.
-    inside: usize,
-    /// The next completion, kept separately because few drives have begun more than one command.
+    /// Number of commands that were accepted and have not completed.
+    outstanding: usize,
+    /// The next completion, kept separately because drives rarely have several commands in service.
     next: Option<Completion>,
     later: VecDeque<Completion>,
-    /// Completion instant of the command begun last.
+    /// Completion instant of the command that began last.
     last: Instant,
     open: Instant,
     now: Instant,
@@ -58,7 +58,7 @@ pub struct Drive {
 }
 
 impl Drive {
-    /// Creates the drive of `spec`, with its platter at angle `origin` at [`Instant::START`].
+    /// Creates a drive from `spec`, with its platter at angle `origin` at [`Instant::START`].
     ///
     /// # Errors
     /// If the geometry is inconsistent.
@@ -67,7 +67,7 @@ impl Drive {
         Ok(Self::with_layout(spec, layout, origin))
     }
 
-    /// Like [`Self::new`], but over an existing layout, which several drives can share.
+    /// Like [`Self::new`], but with an existing layout, which several drives can share.
     pub fn with_layout(spec: &Spec, layout: Arc<Layout>, origin: Angle) -> Self {
         Self::with_mechanism(spec, Mechanism::new(spec, layout, origin))
     }
@@ -82,7 +82,7 @@ impl Drive {
             core,
             sector_size: Bytes(u64::from(spec.geometry.sector_bytes)),
             depth: spec.queue.depth as usize,
-            inside: 0,
+            outstanding: 0,
             next: None,
             later: VecDeque::new(),
             last: Instant::START,
@@ -127,7 +127,7 @@ impl Drive {
         }
     }
 
-    /// Returns when the next command may begin; an ordered one waits for the previous completion.
+    /// Returns when the next command may begin. An ordered one waits for the previous completion.
     #[inline]
     fn begins(&self) -> Instant {
         if self.queue.is_special() && self.queue.next_is_ordered() {
@@ -157,7 +157,7 @@ impl Drive {
         self.begin_one(request, arrived)
     }
 
-    /// Starts a command; returns what the buffer does for it, and when it completes.
+    /// Starts a command. Returns its buffer outcome, and when it completes.
     #[inline(always)]
     fn begin_one(&mut self, request: Request, arrived: Instant) -> (Outcome, Instant) {
         if self.gaps.is_some() {
@@ -170,7 +170,11 @@ impl Drive {
             breakdown_mismatch(completion);
         }
         let is_ordered = completion.at >= self.last && served.open >= self.open;
-        assert!(is_ordered, "{completion:?} before {:?}", self.last);
+        assert!(
+            is_ordered,
+            "out of order: {completion:?} after {:?}",
+            self.last
+        );
         self.last = completion.at;
         self.open = served.open;
         if self.next.is_none() {
@@ -182,7 +186,7 @@ impl Drive {
     }
 }
 
-/// Separate, so that the message does not slow down the hot path.
+/// A separate function, so that the message does not slow down the hot path.
 #[cold]
 #[inline(never)]
 fn breakdown_mismatch(completion: &Completion) -> ! {
@@ -200,7 +204,7 @@ impl Device for Drive {
 
     #[inline]
     fn has_room(&self) -> bool {
-        self.inside < self.depth
+        self.outstanding < self.depth
     }
 
     #[inline(always)]
@@ -210,7 +214,7 @@ impl Device for Drive {
             return Err(SubmitError::Full);
         }
         self.set_now(now);
-        self.inside += 1;
+        self.outstanding += 1;
         // Commands that begin before this one arrives are chosen without it.
         if self.deferred.is_some() {
             self.begin_deferred(now);
@@ -252,7 +256,7 @@ impl Device for Drive {
         self.set_now(now);
         self.begin(now);
         self.next.as_ref().filter(|next| next.at <= now)?;
-        self.inside -= 1;
+        self.outstanding -= 1;
         let done = self.next.take();
         if !self.later.is_empty() {
             self.next = self.later.pop_front();
@@ -288,7 +292,7 @@ impl Device for Drive {
     fn components(&self, _: Instant) -> Vec<ComponentReport> {
         let buffer = self.deferred.as_ref().map(|deferred| ComponentReport {
             name: String::new(),
-            work: Work::Buffer(deferred.figures),
+            work: Work::Buffer(deferred.work),
         });
         buffer.into_iter().collect()
     }
@@ -319,18 +323,19 @@ impl Estimate for Drive {
     }
 }
 
-// Operations of a unit above the drive: moving the arm, changing the buffer rules or the layout.
+// Operations for a logical unit that contains the drive: moving the arm, and changing the buffer
+// rules or the layout.
 impl Drive {
     /// Returns true if no request is outstanding.
     pub fn is_idle(&self) -> bool {
-        self.inside == 0
+        self.outstanding == 0
     }
 
     /// Moves the arm to the track of a block (SCSI: SEEK). Returns when the command completes.
     ///
-    /// No published parameter set covers it. It is modelled as a buffer miss that ends when the
-    /// head has settled: the command overhead of a read, everything the arm must do first, the arm
-    /// movement, and the completion of a read.
+    /// No published parameters describe this command. It is modelled as a read miss that ends when
+    /// the head has settled: the command overhead of a read, everything that the arm must do first,
+    /// the arm movement, and the completion of a read.
     ///
     /// # Panics
     /// If a request is outstanding, the block does not exist, or time runs backwards.
@@ -349,7 +354,7 @@ impl Drive {
     }
 
     /// Applies the buffer rules of `spec` to all commands that begin from now on. Dirty data reach
-    /// the media as scheduled, those of a `deferred` cache first. New segments are empty.
+    /// the media as scheduled; a `deferred` cache is written out first. New segments are empty.
     pub fn set_buffer(&mut self, now: Instant, spec: &Spec) {
         self.set_now(now);
         self.begin(now);
@@ -401,7 +406,7 @@ impl Core {
         if segments != (new.segments, new.segment, new.dedicated_write_segment) {
             self.empty(now, &spec.buffer);
         }
-        self.buffer.set_invalidates(new.write_invalidates);
+        self.buffer.set_invalidation(new.write_invalidates);
         self.path = HostPath::new(spec);
         self.costs = Costs::new(spec);
         self.overheads = overheads(spec, self.mechanism.layout.physical());

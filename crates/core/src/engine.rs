@@ -1,6 +1,6 @@
-//! The event loop for one device: merges arrivals with the device's next event.
+//! The event loop of one device, which merges arrivals with the events of the device.
 //!
-//! A [`Load`] supplies the arrivals; in closed systems, completions trigger them.
+//! A [`Load`] supplies the arrivals. In a closed system, completions trigger them.
 
 use std::collections::VecDeque;
 use std::iter::{Fuse, Repeat, repeat};
@@ -13,10 +13,10 @@ use crate::workload::{Arrivals, Disk, PauseStream, Requests, Stream, Times, Work
 
 /// A source of requests.
 pub trait Load {
-    /// Returns the instant of the next known arrival; completions may trigger later ones.
+    /// Returns the instant of the next known arrival. Completions may trigger further arrivals.
     fn next_arrival(&mut self) -> Option<Instant>;
 
-    /// Removes and returns the request of [`Load::next_arrival`], which must have been `Some`.
+    /// Removes and returns the request for which [`Load::next_arrival`] has returned `Some`.
     fn take(&mut self) -> Request;
 
     /// Notifies the load of a completion.
@@ -76,7 +76,7 @@ pub trait Observer {
 }
 
 /// Runs `load` on `device` until all requests have completed and the device is idle, or until the
-/// observer ends the run with requests outstanding. Completions precede simultaneous arrivals.
+/// observer ends the run. Completions precede simultaneous arrivals.
 ///
 /// # Errors
 /// If the device does not accept a request; earlier observations remain valid.
@@ -94,7 +94,7 @@ pub fn run(
         match (device.next_event(), arrival) {
             (_, None) if outstanding == 0 => break,
             (Some(event), arrival) if arrival.is_none_or(|at| event <= at) => {
-                // Borrowed, because a move would copy the whole completion.
+                // Borrowed, because moving it would copy the whole completion.
                 if let Some(completion) = &device.advance(event) {
                     assert!(outstanding > 0, "completed twice: {completion:?}");
                     outstanding -= 1;
@@ -124,8 +124,8 @@ pub fn run(
     Ok(())
 }
 
-/// A known number of requests with their arrival times. It takes half the instructions of an
-/// [`OpenLoop`] over pairs of both: a request is generated when it is taken and never stored.
+/// A known number of requests that arrive at successive times. It takes half the instructions of an
+/// [`OpenLoop`], because a request is generated when it is taken and is never stored.
 #[derive(Clone, Debug)]
 pub struct ArrivalStream {
     times: Times,
@@ -137,7 +137,7 @@ pub struct ArrivalStream {
 }
 
 impl ArrivalStream {
-    /// Creates a load of the first `count` of `requests`, which arrive at successive `times`.
+    /// Creates a load of the first `count` requests, which arrive at successive `times`.
     pub fn new(mut times: Times, requests: Requests, count: u64) -> Self {
         let at = times.next_instant();
         Self {
@@ -167,13 +167,13 @@ impl Load for ArrivalStream {
     fn completed(&mut self, _: &Completion) {}
 }
 
-/// A closed system: clients that each wait for their request, think, and issue the next.
+/// A closed system of clients. Each waits for its request to complete, thinks, and issues another.
 #[derive(Clone, Debug)]
 pub struct ClosedLoop<I: Iterator<Item = Request>, T: Iterator<Item = Span> = Repeat<Span>> {
     remaining: I,
     next: Option<Request>,
     think: T,
-    /// Instants of the next requests of the thinking clients, ascending.
+    /// Instants at which the thinking clients issue their next requests, ascending.
     wakeups: VecDeque<Instant>,
 }
 
@@ -185,7 +185,7 @@ impl<I: Iterator<Item = Request>> ClosedLoop<I> {
 }
 
 impl<I: Iterator<Item = Request>, T: Iterator<Item = Span>> ClosedLoop<I, T> {
-    /// Like [`Self::new`], but takes the think times from `think`; when it ends, the clients stop.
+    /// Like [`Self::new`], but takes the think times from `think`. Clients stop when it ends.
     pub fn with_think_times(mut requests: I, clients: usize, think: T) -> Self {
         let next = requests.next();
         Self {
@@ -227,11 +227,11 @@ impl<I: Iterator<Item = Request>, T: Iterator<Item = Span>> Load for ClosedLoop<
     }
 }
 
-/// Open arrivals, independent of the device, from an iterator of (instant, request) in order.
+/// Arrivals that do not depend on the device: an iterator of (instant, request), in order.
 #[derive(Clone, Debug)]
 pub struct OpenLoop<I: Iterator<Item = (Instant, Request)>> {
     remaining: Fuse<I>,
-    /// The next arrival, once requested.
+    /// The next arrival, if it has been taken from the iterator.
     next: Option<(Instant, Request)>,
 }
 
@@ -275,8 +275,8 @@ pub struct ReplayStep {
     pub think: Span,
 }
 
-/// Replays a measured trace in the way it was measured: one request at a time, each issued after
-/// the measured pause, which begins when this device completes the previous request.
+/// Replays a trace as it was measured: one request at a time, each issued when the measured pause
+/// after the completion of the previous request has passed.
 #[derive(Clone, Debug)]
 pub struct Replay<I: Iterator<Item = ReplayStep>> {
     remaining: I,
@@ -324,13 +324,14 @@ impl<I: Iterator<Item = ReplayStep>> Load for Replay<I> {
     }
 }
 
-/// The streams of a workload, merged by time (ties in list order), up to a total number.
+/// The streams of a workload, merged by time and then by position, up to a total number of
+/// requests.
 #[derive(Clone, Debug)]
 pub struct Streams {
     streams: Vec<Source>,
     /// Number of requests still to generate.
     left: u64,
-    /// The earliest arrival and its stream, once requested.
+    /// The earliest arrival and its stream, if they are known.
     next: Option<(Instant, usize)>,
 }
 
@@ -426,7 +427,7 @@ impl Source {
         }
     }
 
-    /// Returns true if this may have changed its next arrival.
+    /// Returns true if the completion may have changed the next arrival.
     #[inline]
     fn completed(&mut self, completion: &Completion) -> bool {
         match self {
@@ -452,7 +453,7 @@ mod tests {
     #[derive(Default)]
     struct Busy {
         now: Instant,
-        inside: Option<(Instant, Request)>,
+        current: Option<(Instant, Request)>,
     }
 
     fn ms(ms: i64) -> Instant {
@@ -469,16 +470,16 @@ mod tests {
         }
 
         fn has_room(&self) -> bool {
-            self.inside.is_none()
+            self.current.is_none()
         }
 
         fn submit(&mut self, now: Instant, request: Request) -> Result<(), SubmitError> {
-            self.inside = Some((now, request));
+            self.current = Some((now, request));
             Ok(())
         }
 
         fn next_event(&self) -> Option<Instant> {
-            match self.inside {
+            match self.current {
                 Some((arrived, _)) => Some(arrived + Span::from_ns(1_000_000)),
                 None => (self.now < ms(10)).then_some(ms(10)),
             }
@@ -486,7 +487,7 @@ mod tests {
 
         fn advance(&mut self, now: Instant) -> Option<Completion> {
             self.now = now;
-            let (arrived, request) = self.inside.take()?;
+            let (arrived, request) = self.current.take()?;
             Some(Completion {
                 request,
                 arrived,
@@ -548,7 +549,7 @@ mod tests {
         (events, device.now)
     }
 
-    /// The run does not end in the pause between the two requests.
+    /// The run must not end in the pause between the two requests.
     #[test]
     fn observers_are_notified_once_when_all_requests_have_completed() {
         let expected = [
@@ -559,7 +560,7 @@ mod tests {
             "all completed, next Some(10000000)",
         ];
         assert_eq!(watch(None), (expected.map(str::to_owned).into(), ms(10)));
-        // After an observer ends the run it receives no more events.
+        // After an observer has ended the run, it receives no more events.
         let (all, end) = watch(Some(4));
         assert_eq!((&all[..], end), (&expected.map(str::to_owned)[..4], ms(4)));
     }

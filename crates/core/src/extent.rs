@@ -2,9 +2,9 @@
 
 use crate::units::{Angle, Cylinder, Head, SectorCount};
 
-/// Consecutive blocks on one track without a gap.
+/// Consecutive blocks on one track, without a gap.
 ///
-/// It ends at the end of the track's data, before a slipped sector, and where reallocated blocks
+/// A run ends at the end of the track's data, before a slipped sector, and where reallocated blocks
 /// begin or end, even if these happen to be adjacent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extent {
@@ -14,7 +14,7 @@ pub struct Extent {
     pub cylinder: Cylinder,
     /// Surface of the run.
     pub head: Head,
-    /// Sector of the requested block, counted along the track from the track's start.
+    /// Sector of the requested block, counted from the start of the track.
     pub sector: u32,
     /// Angle at which the requested block begins.
     pub start: Angle,

@@ -1,10 +1,10 @@
 //! Background reads in the rotational gaps of foreground requests (lumb01, section 2).
 //!
 //! While a head would wait for the first sector of a foreground request, it can read other sectors
-//! and still arrive in time. [`Tasks`] are sets of blocks that are wanted in the background;
-//! [`Tasks::search`] finds the read that gains the most of them in a [`Gap`], and a [`GapPlanner`]
-//! plans all reads of a gap. [`DirtySearch`] finds writes of dirty data. The module works on
-//! tracks, angles and arm movements rather than commands, so that both the scheduler in front of a
+//! and still arrive in time. [`Tasks`] are sets of blocks that are wanted in the background.
+//! [`Tasks::search`] finds the read in a [`Gap`] that yields the most of them, and a [`GapPlanner`]
+//! plans all reads of a gap. [`DirtySearch`] finds writes of dirty data. The module works with
+//! tracks, angles and arm movements rather than commands, so that both a scheduler in front of a
 //! drive and the drive's firmware can use it.
 
 mod block_set;

@@ -1,23 +1,23 @@
-//! The layout of a drive: the location of every block, built once from its [`spec::Geometry`].
+//! The layout of a drive: the location of every block, computed from its [`spec::Geometry`].
 //!
-//! Maps logical blocks to cylinder, head, sector and angle, and back; provides gap-free runs.
+//! A [`Layout`] maps blocks to cylinder, head, sector and angle, and back, and finds gap-free runs.
 //!
 //! # How places are counted
 //! The places of a zone are its sectors, counted from 0 in the order of its tracks: cylinder by
 //! cylinder, heads in the order of [`TrackOrder`], sectors ascending. Slips and defects are given
-//! as places (tracks for [`Sparing::TracksPerZone`]) from the front of their zone, including
-//! reserved and spare ones. Where a physical sector has several blocks
+//! as places (tracks for [`Sparing::TracksPerZone`]) from the front of their zone, counting
+//! reserved and spare places too. Where a physical sector has several blocks
 //! ([`Geometry::physical_sector`]), slips, defects and spares are in physical sectors. Only the
 //! spare places of defects under [`Sparing::SectorsPerDisk`] are counted from the front of the
 //! disk, because the spare space belongs to the whole disk.
 //!
 //! # What holds data
-//! * Each region of the sparing scheme sets aside [`Zone::spares`] units, and slipping uses these
-//!   up, so a region holds the same number of blocks regardless of slips. With spares in front,
-//!   slipping moves the data before the slip forward. A region must have enough spares.
-//! * A zone is divided into ranges of cylinders from its first cylinder on; a shorter last range
-//!   has the same number of spares as the others.
-//! * [`Zone::reserved_sectors`] counts sectors that would otherwise hold data, but no spares.
+//! * Each region of the sparing scheme sets aside [`Zone::spares`] units. Slips use these up, so a
+//!   region holds the same number of blocks regardless of slips. If the spares are in front, a slip
+//!   moves the data before it forward. A region must have enough spares.
+//! * If regions are ranges of cylinders, they begin at the first cylinder of the zone; a shorter
+//!   last range has the same number of spares as the others.
+//! * [`Zone::reserved_sectors`] counts sectors that would otherwise hold data, not spares.
 //! * [`Sparing::SectorsPerDisk`] and [`Sparing::None`] set nothing aside in a zone. Sectors beyond
 //!   the exported capacity are spare space under the first, and unused under all others.
 //!
@@ -26,9 +26,9 @@
 //! ([`Layout::mapped_sectors`]); [`Geometry::unused_sectors`] is the difference.
 //!
 //! # Angle
-//! The first place of a zone is at [`Zone::first_offset_sectors`]; each following track, in track
-//! order and including those without data, starts later by the track skew, or by the cylinder skew
-//! if it begins a cylinder. All of these are in sectors of the zone.
+//! The first place of a zone is at [`Zone::first_offset_sectors`]. Each following track, in track
+//! order and including tracks without data, starts later by the track skew, or by the cylinder skew
+//! if it begins a cylinder. The offset and both skews are in sectors of the zone.
 //!
 //! [`spec::Geometry`]: crate::spec::Geometry
 //! [`Geometry::physical_sector`]: crate::spec::Geometry::physical_sector
@@ -61,15 +61,15 @@ pub use plan::Pba;
 
 /// The layout of a drive.
 ///
-/// Its tables have an entry per run of blocks between two exceptions (zones, slips, reallocations)
-/// and none for cylinders or tracks: memory does not grow with the capacity.
+/// Its tables have an entry for each run of blocks between two exceptions (zone boundaries, slips,
+/// reallocations) but none for cylinders or tracks, so memory does not grow with the capacity.
 #[derive(Debug)]
 pub struct Layout {
     plan: Plan,
     cylinders: u32,
     surfaces: u32,
     physical: Physical,
-    /// Two per zone: one of its data, one of its places.
+    /// Two per zone: one for its data, and one for its places.
     grids: Vec<Grid>,
     pieces: Pieces,
     reallocations: Reallocations,
@@ -79,14 +79,15 @@ impl Layout {
     /// Builds the layout of a geometry.
     ///
     /// # Errors
-    /// If its numbers are inconsistent: zones out of order, overlapping or beyond the cylinders,
-    /// zero sizes, spares that do not fit or are too few, slips and defects out of range or
-    /// duplicated, or a capacity that, with the unused sectors, differs from what the zones map.
+    /// If the numbers are inconsistent: zones out of order, overlapping or beyond the last
+    /// cylinder, sizes of zero, spares that do not fit or are too few, slips and defects out of
+    /// range or duplicated, or a capacity that, together with the unused sectors, differs from what
+    /// the zones map.
     pub fn new(g: &Geometry) -> Result<Self, InputError> {
         check::check(g)?;
         let plan = Plan::new(g)?;
         let zones = g.zones.iter();
-        let grids = zones.flat_map(|zone| [Grid::of_data(zone, g), Grid::of_places(zone, g)]);
+        let grids = zones.flat_map(|zone| [Grid::for_data(zone, g), Grid::for_places(zone, g)]);
         let mut layout = Self {
             cylinders: g.cylinders,
             surfaces: g.surfaces,
@@ -113,8 +114,8 @@ impl Layout {
         SectorCount(self.plan.capacity)
     }
 
-    /// Returns the sectors of the zones except reserved, spare and slipped ones: those exported
-    /// ([`Self::sectors`]) and those left unused.
+    /// Returns the number of sectors that the zones map: all except reserved, spare and slipped
+    /// ones. Some of them may not be exported ([`Self::sectors`]).
     pub fn mapped_sectors(&self) -> SectorCount {
         self.plan.mapped
     }
@@ -129,7 +130,7 @@ impl Layout {
         self.surfaces
     }
 
-    /// Returns the location of `at`, and the gap-free run of blocks from there on.
+    /// Returns the location of `at`, and the gap-free run of blocks that begins there.
     ///
     /// # Panics
     /// If `at` is beyond the capacity.
@@ -148,7 +149,7 @@ impl Layout {
         }
     }
 
-    /// Returns the first block of the gap-free run that contains `at`, [`Self::extent`] backwards.
+    /// Returns the first block of the gap-free run that contains `at`.
     ///
     /// # Panics
     /// If `at` is beyond the capacity.
@@ -172,8 +173,8 @@ impl Layout {
         }
     }
 
-    /// Returns the block at an address: the inverse of [`Self::pba`]. None for places that hold no
-    /// block: reserved, slipped, defective, spare, not exported, or nonexistent.
+    /// Returns the block at an address: the inverse of [`Self::pba`]. Returns `None` for places
+    /// that hold no block: reserved, slipped, defective, spare, not exported, or nonexistent.
     pub fn lbn(&self, at: Pba) -> Option<Lbn> {
         let place = self.plan.place(at)?;
         let original = self.reallocations.original(&self.plan, place)?;
@@ -192,7 +193,7 @@ impl Layout {
     }
 }
 
-/// Separate, so that the message does not slow down the hot path.
+/// A separate function, so that the message does not slow down the hot path.
 #[cold]
 #[inline(never)]
 fn no_such_block(at: Lbn) -> ! {
@@ -265,8 +266,8 @@ mod tests {
     use super::*;
     use crate::spec::{GrownDefects, Sparing, TrackOrder, Zone};
 
-    /// 20 terabytes in 512-byte sectors: 18 surfaces, 30 zones of 20,000 cylinders, 4,000 to
-    /// 3,420 sectors a track; 4,000 slips and 4,000 grown defects.
+    /// Returns a drive of 20 terabytes in 512-byte sectors: 18 surfaces, 30 zones of 20,000
+    /// cylinders with 4,000 to 3,420 sectors per track, 4,000 slips and 4,000 grown defects.
     fn huge() -> Geometry {
         let zones = (0..30).map(|n| Zone {
             first_cylinder: n * 20_000,

@@ -1,8 +1,8 @@
-//! A host queue above a device: holds requests back and submits them in the order of a policy.
+//! A host queue above a device: it holds requests and submits them in the order of a policy.
 //!
 //! Above a drive that takes one command at a time, this is the device driver of the classic
-//! studies. The policy chooses when the device takes the next command, knowing the state at that
-//! instant. [`Host::merging`] submits sequential requests as one command.
+//! studies. The policy chooses only when the device accepts the next command, so it knows the state
+//! of the device at that instant. [`Host::merging`] submits sequential requests as one command.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -15,21 +15,20 @@ use crate::units::{Instant, Lbn, SectorCount};
 /// A queue of unlimited length above a device.
 pub struct Host<D: Device + Estimate> {
     device: D,
-    /// Requests that wait outside the device.
     queue: CommandQueue<D>,
-    /// Requests inside the device.
+    /// Requests that the device has accepted.
     children: Children<Parent>,
     /// The child id of an ordered request; until it completes, nothing else is submitted.
     fence: Option<u64>,
     /// Completions that are due, in order.
     due: VecDeque<Completion>,
-    /// Boxed and usually absent: a queue that does not merge pays one check per step.
+    /// Boxed and usually absent, so that a queue that does not merge only needs one check per step.
     merger: Option<Box<Merger>>,
 }
 
-/// The origin of a command inside the device.
+/// The origin of a command that the device has accepted.
 struct Parent {
-    /// The request, or the first of those that were merged.
+    /// The id of the request, or of the first of the merged requests.
     id: u64,
     /// Arrival at the queue.
     arrived: Instant,
@@ -55,30 +54,31 @@ impl<D: Device + Estimate> Host<D> {
         &self.device
     }
 
-    /// Merges sequential requests: the request that the policy chooses and the waiting ones that
-    /// continue it are submitted as one command of at most `max` blocks.
+    /// Merges sequential requests: the request that the policy chooses and the waiting requests
+    /// that continue it are submitted as one command of at most `max` blocks.
     ///
-    /// After the chosen request it appends one of the same direction that begins at the block after
-    /// its last, then one that continues that, and so on. If several begin there, the oldest is
-    /// appended, or none if that would make the command too large. A larger request is submitted
-    /// alone. Each request completes with the command, in the order of their blocks, with its own
-    /// arrival and queue wait, but otherwise with the breakdown and buffer outcome of the command.
-    /// So every request is counted with the service time of the command, and services overlap.
+    /// To the chosen request, it appends a request of the same direction that begins where the
+    /// chosen one ends, then another that begins where that one ends, and so on. If several
+    /// requests begin there, the oldest is appended, or none if the oldest would make the command
+    /// too large. A request of more than `max` blocks is submitted alone. All requests of a command
+    /// complete with it, in the order of their blocks. Each has its own arrival and queue wait, but
+    /// otherwise the breakdown and buffer outcome of the command. So the service time of the
+    /// command counts for every request, and service times overlap.
     ///
-    /// Requests that end where the chosen one begins are not merged: the policy chose by the
-    /// position of its first block. The policy is notified of the others as requests served out of
-    /// turn, one by one in the order of their blocks.
+    /// Requests that end where the chosen one begins are not merged, because the policy chose by
+    /// the position of its first block. The policy is notified of the appended requests as requests
+    /// served out of turn, in the order of their blocks.
     ///
-    /// Cost: one tree lookup for each request, and for each merged one a search in the policy. When
-    /// it is bad: the chosen request waits for the transfer of all, while the policy estimated only
-    /// its own transfer; no request is held back to wait for others.
+    /// Cost: one tree lookup for each request, and a search in the policy for each merged request.
+    /// When it is bad: the chosen request waits for the transfer of all requests, although the
+    /// policy estimated only its own transfer. No request waits for others to merge with.
     ///
     /// # Panics
-    /// If `max` is not from 1 to [`Request::MAX_SECTORS`], or requests already wait.
+    /// If `max` is not from 1 to [`Request::MAX_SECTORS`], or requests are already waiting.
     pub fn merging(self, max: SectorCount) -> Self {
         let is_in_range = (1..=Request::MAX_SECTORS.0).contains(&max.0);
         assert!(is_in_range, "invalid command size {max:?}");
-        assert!(self.queue.is_empty(), "requests already wait");
+        assert!(self.queue.is_empty(), "requests are already waiting");
         Self {
             merger: Some(Box::new(Merger {
                 max,
@@ -145,7 +145,7 @@ impl<D: Device + Estimate> Host<D> {
         }
     }
 
-    /// Queues a request; one with an ordering constraint may be submitted immediately.
+    /// Queues a request. A request with an ordering constraint may be submitted immediately.
     #[inline(always)]
     fn enqueue(&mut self, now: Instant, request: Request) {
         let pending = Pending {
@@ -162,7 +162,6 @@ impl<D: Device + Estimate> Host<D> {
         }
     }
 
-    /// Submits a request under a new child id, and returns that id.
     #[inline(always)]
     fn submit_child(&mut self, now: Instant, request: &Request, arrived: Instant) -> u64 {
         let parent = Parent {
@@ -178,7 +177,7 @@ impl<D: Device + Estimate> Host<D> {
         id
     }
 
-    /// Converts a completion of the device into one of this queue, adding the wait in the queue.
+    /// Converts a completion of the device into one of this queue by adding the wait in the queue.
     #[inline]
     fn own_completion(&mut self, completion: &mut Completion) {
         let child = completion.request.id;
@@ -269,9 +268,9 @@ impl<D: Device + Estimate> Device for Host<D> {
 
 pub(super) struct Merger {
     max: SectorCount,
-    /// Waiting reads by their first block, then in order of arrival.
+    /// Waiting reads by first block and then in order of arrival.
     reads: BTreeMap<Lbn, VecDeque<Request>>,
-    /// Waiting writes by their first block.
+    /// Waiting writes by first block and then in order of arrival.
     writes: BTreeMap<Lbn, VecDeque<Request>>,
 }
 
@@ -282,8 +281,8 @@ impl Merger {
         requests.or_default().push_back(request);
     }
 
-    /// Merges the policy's choice with the requests that continue it, and removes these from the
-    /// policy. Returns the command, and the requests in order of their blocks.
+    /// Merges the policy's choice with the requests that continue it, and removes them from the
+    /// policy. Returns the command, and its requests in order of their blocks.
     #[cold]
     pub fn gather<E: Estimate>(
         &mut self,
@@ -296,7 +295,7 @@ impl Merger {
         let mut parts = vec![chosen];
         while let Some(next) = self.next_in_sequence(&command) {
             let Some(taken) = policy.take(next.id) else {
-                // It arrived after an ordered request that still waits.
+                // It arrived after an ordered request that is still waiting.
                 break;
             };
             policy.note_bypass(&taken.request, drive);
@@ -307,7 +306,7 @@ impl Merger {
         (command, parts)
     }
 
-    /// Returns the waiting request that continues `command`, if the two are small enough to merge.
+    /// Returns the waiting request that continues `command`, if the two can be merged.
     fn next_in_sequence(&mut self, command: &Request) -> Option<Request> {
         let max = self.max.0;
         let by_start = self.by_start(command.op);

@@ -1,4 +1,4 @@
-//! A sans-I/O model of mechanical disk drives, its schedulers and its engine.
+//! A sans-I/O model of mechanical disk drives, with schedulers and a simulation engine.
 //!
 //! The modules form layers; a module imports only those before it:
 //!

@@ -1,4 +1,4 @@
-//! Rotation and arm: times of seeks, head switches and sectors.
+//! Rotation and arm movement: the times of seeks, head switches and sectors.
 //!
 //! A [`Mechanism`] is the constant part of a drive: layout, rotation and seek times. A [`Position`]
 //! is a track and an instant; a [`Piece`] is a run on one track, with the time of each sector.
@@ -14,7 +14,7 @@ use crate::units::{Angle, Cylinder, Head, Instant, Lbn, SectorCount, Span};
 
 pub use seek::SeekTimes;
 
-/// Layout, rotation and arm of one drive.
+/// The layout, rotation and arm of one drive.
 #[derive(Clone, Debug)]
 pub struct Mechanism {
     /// The location of blocks.
@@ -25,19 +25,19 @@ pub struct Mechanism {
     pub seek: SeekTimes,
 }
 
-/// A head over a track from some instant on, free to move.
+/// A head that is over a track and free to move from some instant on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Position {
     /// Cylinder under the heads.
     pub cylinder: Cylinder,
-    /// Head that is active there.
+    /// The active head.
     pub head: Head,
-    /// Instant from which the head is in place.
+    /// Instant at which the head is over the track.
     pub since: Instant,
 }
 
 impl Position {
-    /// Returns the same track, from `since` on.
+    /// Returns the same position, but from `since` on.
     #[inline]
     pub fn with_since(self, since: Instant) -> Self {
         Self { since, ..self }
@@ -51,7 +51,7 @@ pub struct Approach {
     pub seek: Span,
     /// Head switch without arm movement, and write settle; an effective value may be negative.
     pub settle: Span,
-    /// Head in place, waiting for data to write.
+    /// Wait for data to write, with the head over the track.
     pub hold: Span,
     /// Rotational wait for the first sector.
     pub wait: Span,
@@ -64,8 +64,8 @@ impl Approach {
         self.seek + self.settle + self.hold + self.wait
     }
 
-    /// Delays the arrival of the arm by `late`, or advances it if that is negative: the seek
-    /// changes, or the settle if there is no seek or it cannot become shorter.
+    /// Delays the arrival of the arm by `late`, which may be negative. This changes the seek. If
+    /// there is no seek, or if it would become negative, it changes the settle.
     pub fn delayed_by(self, late: Span) -> Self {
         let seek = if self.seek == Span::ZERO {
             Span::ZERO
@@ -90,7 +90,7 @@ impl Mechanism {
         }
     }
 
-    /// Returns a copy that shares its tables, with the platter at `origin` at [`Instant::START`].
+    /// Returns a copy that shares the tables, with the platter at `origin` at [`Instant::START`].
     pub fn at_angle(&self, origin: Angle) -> Self {
         Self {
             rotation: self.rotation.at_angle(origin),
@@ -105,7 +105,7 @@ impl Mechanism {
             .total(op, (from.cylinder, cylinder), from.head != head)
     }
 
-    /// Returns only the total of the approach, as schedulers need it for every pending request.
+    /// Returns only the total of the approach, which schedulers need for every pending request.
     #[inline]
     pub fn positioning(&self, from: Position, op: Op, extent: &Extent, ready: Instant) -> Span {
         let movement = self.movement(op, from, extent.cylinder, extent.head);
@@ -113,8 +113,8 @@ impl Mechanism {
         arrival + self.rotation.wait(arrival, extent.start) - from.since
     }
 
-    /// Returns the approach of a head from `from` to the start of `extent`, where the transfer may
-    /// not begin before `ready`: for a new request, or for a transfer that `continues` there.
+    /// Returns the approach of a head from `from` to the start of `extent`. The transfer does not
+    /// begin before `ready`. It belongs to a new request, or `continues` the previous transfer.
     #[inline(always)]
     fn approach(
         &self,
@@ -138,7 +138,7 @@ impl Mechanism {
     }
 }
 
-/// A gap-free run of blocks on one track, and the time when it passes under the head.
+/// A gap-free run of blocks on one track, and the time at which it passes under the head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Piece {
     /// First block of the run.
@@ -149,19 +149,19 @@ pub struct Piece {
     pub cylinder: Cylinder,
     /// Head that accesses the track.
     pub head: Head,
-    /// Start of its first sector.
+    /// Instant at which the first sector begins to pass.
     pub begin: Instant,
-    /// The whole piece is done after this many sectors from `begin`: all of them, or fewer if the
-    /// head landed within it and transferred the rest first (zero latency).
+    /// The number of sectors from `begin` to the end of the whole piece: all of them, or fewer if
+    /// the head landed within the piece and transferred its last sectors first (zero latency).
     through: u64,
-    /// The size of a physical sector, to round numbers of sectors from the first of the piece.
+    /// The size of a physical sector, to which numbers of sectors are rounded.
     physical: Physical,
     /// The time of one sector, in nanoseconds with [`FRACTION_BITS`] bits of fraction.
     sector_time: u64,
 }
 
 impl Piece {
-    /// Returns when the first `sectors` of the piece are done.
+    /// Returns when the first `sectors` sectors of the piece are done.
     #[inline]
     pub fn after(&self, sectors: SectorCount) -> Instant {
         let passed = self.physical.up(sectors.0).min(self.through);
@@ -180,7 +180,7 @@ impl Piece {
         self.begin + sectors_span(self.sector_time, self.through)
     }
 
-    /// Returns how many of its first sectors are done by `at`.
+    /// Returns how many of the first sectors are done by `at`.
     #[inline]
     pub fn done(&self, at: Instant) -> SectorCount {
         if at < self.begin {
@@ -204,14 +204,14 @@ impl Piece {
         SectorCount(self.physical.down(sectors_within(self.sector_time, span)))
     }
 
-    /// Returns the number of sectors up to the one of the first `sectors` (at least one) that
-    /// passes last; of its physical sector, only the first counts.
+    /// Of the first `sectors` sectors (at least one), finds the one that passes last, and returns
+    /// the number of sectors up to the first of its physical sector.
     #[inline]
     pub fn last_to_pass(&self, sectors: SectorCount) -> SectorCount {
         SectorCount(self.physical.down(sectors.0.min(self.through) - 1) + 1)
     }
 
-    /// Returns the same piece when it comes round again, a revolution of `period` later.
+    /// Returns the same piece one revolution of `period` later.
     pub fn next_time(self, period: Span) -> Self {
         Self {
             begin: self.begin + period,
@@ -219,7 +219,7 @@ impl Piece {
         }
     }
 
-    /// Returns one past its last block.
+    /// Returns one past the last block.
     #[inline]
     pub fn end_lbn(&self) -> Lbn {
         self.first + self.sectors
@@ -244,12 +244,12 @@ impl Piece {
         }
     }
 
-    /// Applies zero latency if the head lands on the run itself, `early` before the run's first
-    /// sector passes: then all of the first `wanted` sectors are done when the sector on which the
-    /// head landed comes round again.
+    /// Applies zero latency to a head that lands `early` before the first sector of the run passes.
+    /// If it lands on the run itself, all of the first `wanted` sectors are done when the sector on
+    /// which it landed comes round again.
     pub fn on_arrival(mut self, early: Span, wanted: SectorCount, period: Span) -> Self {
         let since_first = period - early;
-        // A sector that a head in place would still catch is included.
+        // This includes a sector that is still caught within the grace.
         let late = (since_first - grace(period)).or_zero();
         let landed = self.physical.up(sectors_within(self.sector_time, late) + 1);
         if landed < wanted.0 && since_first > Span::ZERO {
@@ -258,8 +258,8 @@ impl Piece {
         self
     }
 
-    /// Splits the run into runs that pass in the order of their blocks, earliest first; with
-    /// zero latency there are two. A revolution takes `period`.
+    /// Splits the run into runs that pass in the order of their blocks, earliest first. With zero
+    /// latency there may be two. A revolution takes `period`.
     pub fn in_passing_order(self, period: Span) -> [Option<Self>; 2] {
         if self.through >= self.sectors.0 {
             return [Some(self), None];
@@ -279,9 +279,9 @@ impl Piece {
 }
 
 impl Mechanism {
-    /// Returns the first of `blocks`, up to a gap or the track's end, transferred by a head that
-    /// starts at `from`, but not before `ready`, and the head's approach. A transfer that
-    /// `continues` from another track skips the settle that begins a request.
+    /// Returns the transfer of the first of `blocks`, up to a gap or the end of the track, and the
+    /// approach of the head from `from`. The transfer does not begin before `ready`. If it
+    /// `continues` from another track, it skips the settle at the beginning of a request.
     #[inline(always)]
     pub fn piece(
         &self,
@@ -326,14 +326,16 @@ impl Mechanism {
 /// Fraction bits of the period in [`Rotation::period`].
 const FRACTION_BITS: u32 = 20;
 
-/// A sector that began to pass less than this ago is still caught: 2^-20 of a revolution, about 10
-/// ns at 5400 rpm. Otherwise, rounding to nanoseconds could cost a revolution when exactly on time.
+/// A head that is late for a sector by less than this still catches it: 2^-20 of a revolution,
+/// about 10 ns at 5400 rpm. Otherwise, rounding could cost a head that is exactly on time a
+/// revolution.
 const GRACE: u64 = 1 << 44;
 
 /// A platter that rotates at a constant rate from a known angle.
 ///
-/// The angle at an instant is one multiplication that wraps like the platter, so the phase is
-/// valid for all instants: rounding the rate changes the period by less than one part in 10^12.
+/// The angle at an instant is the result of one multiplication, which wraps like the platter. The
+/// phase is valid for all instants, because rounding the rate changes the period by less than one
+/// part in 10^12.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rotation {
     /// Units of 2^-64 revolutions per nanosecond.
@@ -344,7 +346,7 @@ pub struct Rotation {
 }
 
 impl Rotation {
-    /// Returns the error of times: angles are exact to 2^-20 revolutions, times to 1 ns.
+    /// Returns the error of times: angles are accurate to 2^-20 revolutions, and times to 1 ns.
     pub fn rounding(&self) -> Span {
         Span::from_ns((self.period().as_ns() >> 19) + 4)
     }
@@ -366,7 +368,8 @@ impl Rotation {
         Self { origin, ..self }
     }
 
-    /// Returns the platter corrected at `at`: delayed by `late`, with a new period from then on.
+    /// Returns the platter corrected at `at`: delayed by `late`, and with a new period from then
+    /// on.
     ///
     /// # Panics
     /// If the period is out of range; see [`Rotation::new`].
@@ -379,7 +382,7 @@ impl Rotation {
         }
     }
 
-    /// Returns one revolution, to the nanosecond.
+    /// Returns the time of one revolution, to the nanosecond.
     pub fn period(&self) -> Span {
         Span::from_ns((self.period >> FRACTION_BITS) as i64)
     }
@@ -397,7 +400,7 @@ impl Rotation {
         Span::from_ns((turned >> (64 + FRACTION_BITS)) as i64)
     }
 
-    /// Returns the time from `at` until `target` passes under the heads, less than a revolution.
+    /// Returns the time, under a revolution, from `at` until `target` passes under the heads.
     #[inline]
     pub fn wait(&self, at: Instant, target: Angle) -> Span {
         let ahead = target - self.angle(at);
@@ -408,8 +411,8 @@ impl Rotation {
         }
     }
 
-    /// Returns the time of one sector, in units of 2^-20 ns, so that a whole track of them adds up.
-    /// Angle zero means the whole revolution of a track with one sector.
+    /// Returns the time of one sector in units of 2^-20 ns, which avoids rounding errors over a
+    /// whole track. Angle zero means the whole revolution of a track with one sector.
     #[inline]
     fn sector_time(&self, sector: Angle) -> u64 {
         if sector == Angle::ZERO {
@@ -419,13 +422,13 @@ impl Rotation {
     }
 }
 
-/// [`GRACE`] as a time, plus the rounding error of two instants.
+/// Returns [`GRACE`] as a time, plus the rounding error of two instants.
 #[inline]
 fn grace(period: Span) -> Span {
     Span::from_ns((period.as_ns() >> 20) + 2)
 }
 
-/// Returns the span of `sectors` sectors of [`Rotation::sector_time`] each.
+/// Returns the time of `sectors` sectors of [`Rotation::sector_time`] each.
 #[inline]
 fn sectors_span(sector_time: u64, sectors: u64) -> Span {
     Span::from_ns(((sector_time * sectors) >> FRACTION_BITS) as i64)

@@ -1,49 +1,49 @@
 //! A mirrored pair: two devices with the same data (RAID 1).
 //!
 //! # What it does
-//! A write goes to both members, and completes with the later copy or, optionally, with the first.
-//! A read goes to one member: to the one that a [`Routing`] chooses, where it waits in that
-//! member's queue ([`ReadDispatch::Routed`]), or to the first that becomes free and chooses it
-//! ([`ReadDispatch::Shared`]). Each member orders its queue by its own policy. A flush goes to both
-//! members and completes with the later.
+//! A write goes to both members. It completes when both copies are written or, optionally, when the
+//! first is. A read goes to one member. Either a [`Routing`] chooses the member, and the read waits
+//! in that member's queue ([`ReadDispatch::Routed`]), or the first member that becomes free and
+//! chooses the read takes it ([`ReadDispatch::Shared`]). Each member orders its queue by its own
+//! policy. A flush goes to both members and completes when both have completed it.
 //!
-//! With a shared queue, each member sees all waiting reads and its own copies of the writes. Once
-//! one member has taken a read, it disappears from the other's queue; the copies of a write are not
+//! With a shared queue, each member sees all waiting reads and its own copies of the writes. A read
+//! that one member has taken disappears from the queue of the other; the copies of a write are not
 //! synchronised. If both members are free when a read arrives, the one that would complete it
-//! sooner takes it, or the first if they report no positions. A shared queue can be divided by
-//! address ([`ReadDispatch::Divided`]): each member takes reads of its own half, and of the other's
-//! only if it would be idle.
+//! sooner takes it, or the first member if they report no positions. A shared queue can be divided
+//! by address ([`ReadDispatch::Divided`]): each member takes reads of its own half, and reads of
+//! the other half only if it would be idle.
 //!
-//! A read that fails at one member is repeated in full at the other, and fails only if that fails
-//! too, with the later of the two bad blocks. If the other succeeds, the read counts as recovered,
-//! with one more retry. The time of the first attempt is part of the breakdown, under the same
-//! names. A write fails if a copy fails (with completion by the first copy, if both do): an error
-//! does not take a member out of service.
+//! A read that fails on one member is repeated in full on the other. If both fail, it reports the
+//! later of the two bad blocks. If the second attempt succeeds, the read counts as recovered, with
+//! one more retry. The breakdown includes the time of the first attempt. A write fails if either
+//! copy fails; if it completes with the first copy, it fails only if both do. An error does not
+//! take a member out of service.
 //!
-//! Requests that overlap a write which completed with its first copy wait until the second is
-//! written: the other member has old data until then.
+//! If a write completed with its first copy, requests that overlap it wait for the second copy,
+//! because the other member has old data until then.
 //!
-//! With a [`DestageConfig`] writes wait until the members have time: a non-volatile cache already
-//! holds their data (see [`NvCache`](crate::nvcache::NvCache)). Flushes do not wait for them. While
-//! a member is missing or being rebuilt, members do not take turns; writes that block a step of the
-//! rebuild do not wait for a full batch; and the commands of the rebuild are treated like reads.
+//! With a [`DestageConfig`], writes wait until the members have time, because a non-volatile cache
+//! already holds their data (see [`NvCache`](crate::nvcache::NvCache)). Flushes do not wait for
+//! them. While a member is missing or being rebuilt, members do not take turns, writes that block a
+//! step of the rebuild do not wait for a full batch, and rebuild commands are treated like reads.
 //!
 //! # Failures
-//! All commands of a failed member, including those in service, are lost immediately: reads move to
-//! the other member, after the commands that wait there, and copies of writes no longer count. If
-//! the second member fails before the first has been rebuilt, all blocks that have not been rebuilt
-//! are lost. The rebuild reads runs of blocks at the other member, from the first block of the pair
-//! on, and writes them to the spare ([`MirrorConfig::rebuild`]). The spare serves reads of the
-//! blocks that it has, and writes that begin in them.
+//! When a member fails, all its commands are lost immediately, including those in service. Its
+//! reads join the end of the other member's queue, and its copies of writes no longer count. If the
+//! second member fails before the first has been rebuilt, all blocks that have not been rebuilt are
+//! lost. The rebuild copies runs of blocks from the other member to the spare, in order from the
+//! first block ([`MirrorConfig::rebuild`]). The spare serves reads of the blocks that it has, and
+//! writes that begin in those blocks.
 //!
 //! # Layout
-//! The second member can hold the data in the opposite order ([`MirrorConfig::transposed`]): in
-//! units of several blocks, so that sequential access remains sequential within a unit. A request
+//! The second member can hold the data in the opposite order ([`MirrorConfig::transposed`]). Units
+//! of several blocks are reversed, so that access remains sequential within a unit. A request
 //! across units becomes a command for each unit.
 //!
 //! # Cost
-//! A request costs one command at each member that serves it. With a shared queue, each waiting
-//! read is in the queues of both members. A routing that rehearses requests serves, for each read,
+//! A request costs one command on each member that serves it. With a shared queue, each waiting
+//! read is in the queues of both members. For each read, a routing that rehearses requests serves
 //! all waiting commands on a copy of each member.
 //!
 //! # When it is bad
@@ -94,7 +94,6 @@ pub struct Pair {
     layout: Layout,
     /// `None` for a shared queue.
     router: Option<Router>,
-    /// The division of a shared queue.
     divided: Option<Division>,
     writes: WriteCompletion,
     destaging: Option<DestageConfig>,
@@ -102,22 +101,22 @@ pub struct Pair {
     turn: usize,
     /// True if writes do not wait for a full batch.
     is_hurrying: bool,
-    /// The slot of a member that has failed, until a spare has all its blocks.
+    /// The slot of a failed member, until a spare has all its blocks.
     missing: Option<usize>,
-    /// The blocks of a member.
+    /// The number of blocks of a member.
     sectors: u64,
-    /// The blocks that the spare has, from the first on.
+    /// The number of blocks that the spare has, counted from the first block.
     rebuilt: u64,
-    /// The blocks of a step of the rebuild.
+    /// The number of blocks in a step of the rebuild.
     unit: u64,
 }
 
-/// The state of a member besides its queue.
+/// The state of a member, apart from its queue.
 #[derive(Default)]
 struct MemberSide {
-    /// Reads of the other member that it may take when it has no other commands.
+    /// Reads of the other member that this member may take when it has no commands of its own.
     reserve: Option<CommandQueue<BoxedDevice>>,
-    /// Copies that wait or are inside, including shared ones that the other member may take.
+    /// Number of copies that wait or are in service, including reads that the other may take.
     load: usize,
     /// Writes that a destage scheme holds back.
     writes: WriteQueue,
@@ -133,22 +132,22 @@ struct Division {
 /// The copies of a request.
 #[derive(Default)]
 pub struct Copies {
-    /// The part at each member, while it waits or is inside.
+    /// The part for each member, while it waits or is in service.
     parts: [Option<u64>; 2],
-    /// The statuses of the copies that have ended.
     ended: [Status; 2],
 }
 
 impl Mirror {
-    /// Creates the pair of `members`, both idle, without a spare.
+    /// Creates a pair of `members`, both idle, without a spare.
     ///
     /// # Errors
     /// If the policy or the routing needs more knowledge than the members have.
     ///
     /// # Panics
-    /// If the members are of unequal capacity, the policy is not the one that the routing rehearses
+    /// If the members differ in capacity, the policy is not the one that the routing rehearses
     /// ([`Routing::rehearsed`]), reads are routed or writes complete with the first copy although
-    /// they are destaged, a member that fails is not 0 or 1 or fails twice, or there is a rebuild.
+    /// writes are destaged, a member that is to fail is not 0 or 1 or fails twice, or there is a
+    /// rebuild.
     pub fn new(
         members: [BoxedDevice; 2],
         config: &MirrorConfig,
@@ -156,14 +155,14 @@ impl Mirror {
         Self::with_spare(members, None, config)
     }
 
-    /// Creates the pair of `members` with a spare, if there is a rebuild.
+    /// Creates a pair of `members`, with a spare if there is a rebuild.
     ///
     /// # Errors
     /// As [`Self::new`].
     ///
     /// # Panics
-    /// As [`Self::new`], and if there is a spare without a rebuild or a rebuild without a spare, or
-    /// a rebuild without failures, in steps of no blocks or with no share of the time.
+    /// As [`Self::new`], except that a rebuild is allowed. Also if a spare has no rebuild, or a
+    /// rebuild has no spare, no failure, empty steps or an invalid share.
     pub fn with_spare(
         members: [BoxedDevice; 2],
         spare: Option<BoxedDevice>,
@@ -171,11 +170,15 @@ impl Mirror {
     ) -> Result<Self, InsufficientKnowledge> {
         let sectors = members[0].capacity();
         for device in members.iter().chain(&spare) {
-            assert_eq!(sectors, device.capacity(), "unequal member capacities");
+            assert_eq!(sectors, device.capacity(), "the members differ in capacity");
         }
         check_knowledge(&members, config)?;
         let has_rebuild = config.rebuild.is_some();
-        assert_eq!(spare.is_some(), has_rebuild, "a spare needs a rebuild");
+        assert_eq!(
+            spare.is_some(),
+            has_rebuild,
+            "a spare and a rebuild need each other"
+        );
         assert!(config.failures.iter().all(|failure| failure.member < 2));
         let share = config.rebuild.map(|rebuild| rebuild.share_fraction);
         let unit = config.rebuild.map_or(1, |rebuild| rebuild.unit.0);
@@ -214,7 +217,7 @@ impl Mirror {
         self.feed_pair(now);
     }
 
-    /// Returns true if the member in `slot` serves `request`: a spare only serves what it has.
+    /// Returns true if the member in `slot` serves `request`; a spare serves the blocks it has.
     fn serves(&self, slot: usize, request: &Request) -> bool {
         if self.placement.missing != Some(slot) {
             return true;
@@ -227,20 +230,18 @@ impl Mirror {
             }
     }
 
-    /// Returns true if a member would take `command` immediately.
     fn is_free(&self, member: usize, command: &Request) -> bool {
         let own = &self.members[member];
-        let is_idle = || own.inside == 0 && !self.placement.sides[member].writes.is_in_batch();
+        let is_idle = || own.in_service == 0 && !self.placement.sides[member].writes.is_in_batch();
         own.is_free(command) && (self.placement.destaging.is_none() || is_idle())
     }
 
-    /// Returns the commands that the copy of a request at a member needs.
     fn copy_commands(&self, member: usize, request: &Request) -> Commands {
         let layout = &self.placement.layout;
         layout.commands(member, request.op, blocks_of(request))
     }
 
-    /// Adds the copy of a request at a member, and returns its part.
+    /// Adds the copy of a request for a member, and returns its part.
     #[inline(always)]
     fn add_copy(&mut self, request: u64, member: usize) -> u64 {
         let parent = &mut self.parents[request];
@@ -256,7 +257,7 @@ impl Mirror {
         id
     }
 
-    /// Adds the copy of a request at a member, and gives it to the member.
+    /// Adds the copy of a request for a member, and passes it to the member.
     fn give(&mut self, request: u64, member: usize, now: Instant) {
         let part = self.add_copy(request, member);
         self.start_copy(part, now);
@@ -282,7 +283,6 @@ impl Mirror {
         self.feed_pair(now);
     }
 
-    /// Adds the commands of a copy to the queue of its member.
     #[inline(always)]
     fn enqueue(&mut self, id: u64, now: Instant) {
         let part = &self.parts[id];
@@ -303,7 +303,6 @@ impl Mirror {
         self.count_waiting(member, now);
     }
 
-    /// Records how many commands wait for a member from now on.
     #[inline(always)]
     fn count_waiting(&mut self, member: usize, now: Instant) {
         let own = &mut self.members[member];
@@ -311,7 +310,7 @@ impl Mirror {
         own.meter.wait(now, waiting, own.writes_waiting);
     }
 
-    /// Submits waiting commands until the members accept no more. Returns which members took any.
+    /// Submits waiting commands until the members are full. Returns which members accepted any.
     #[inline(always)]
     fn feed_pair(&mut self, now: Instant) -> [bool; 2] {
         if self.members.iter().any(|own| own.device.has_room()) {
@@ -321,7 +320,7 @@ impl Mirror {
         }
     }
 
-    /// [`Self::feed_pair`] for a pair in which a member has room.
+    /// Like [`Self::feed_pair`], for a pair in which a member has room.
     #[inline(never)]
     fn feed_free(&mut self, now: Instant) -> [bool; 2] {
         let mut have_taken = [false; 2];
@@ -332,8 +331,8 @@ impl Mirror {
                     (has_taken, have_taken[member]) = (true, true);
                 }
             }
-            // A read that one takes leaves the queue of the other, which may unblock another
-            // request; and a batch may pass the turn to the other member.
+            // When one member takes a read, the read leaves the queue of the other, which may
+            // unblock another request. A batch may pass the turn to the other member.
             let has_withheld = |own: &Member| !own.queue.is_empty() && own.device.has_room();
             let may_continue =
                 || self.placement.destaging.is_some() || self.members.iter().any(has_withheld);
@@ -343,7 +342,7 @@ impl Mirror {
         }
     }
 
-    /// Submits the commands that wait for one member. Returns true if it took any.
+    /// Submits the commands that wait for one member. Returns true if it accepted any.
     fn feed_side(&mut self, member: usize, now: Instant) -> bool {
         let mut has_taken = false;
         while let Some(request) = self.next_command(member, now) {
@@ -358,7 +357,7 @@ impl Mirror {
         has_taken
     }
 
-    /// Removes the command that a member serves next from its queues, if it is free for one.
+    /// Removes and returns the command that a member serves next, if it is free.
     fn next_command(&mut self, member: usize, now: Instant) -> Option<Request> {
         if let Some(destaging) = self.placement.destaging {
             return self.next_destaged(destaging, member, now);
@@ -367,7 +366,7 @@ impl Mirror {
         own.or_else(|| self.next_of_other(member, now))
     }
 
-    /// Removes the command that a member serves next, if writes are destaged.
+    /// Removes and returns the command that a member serves next when writes are destaged.
     #[inline(never)]
     fn next_destaged(
         &mut self,
@@ -390,7 +389,7 @@ impl Mirror {
             is_degraded: missing.is_some(),
         };
         let own = &mut self.members[member];
-        if own.inside > 0 || !own.device.has_room() {
+        if own.in_service > 0 || !own.device.has_room() {
             return None;
         }
         let writes = &mut self.placement.sides[member].writes;
@@ -414,7 +413,6 @@ impl Mirror {
         None
     }
 
-    /// Removes a copy from the queue of its member.
     #[inline(always)]
     fn withdraw_copy(&mut self, id: u64, now: Instant) {
         let part = &self.parts[id];
@@ -450,7 +448,6 @@ impl Mirror {
         reserve.is_some_and(|reserve| reserve.take(id, &own.device).is_some())
     }
 
-    /// Ends a copy of the write or flush `request`.
     fn end_copy(&mut self, request: u64, id: u64, done: &Completion) {
         let part = &self.parts[id];
         let member = part.member();
@@ -486,7 +483,7 @@ impl Mirror {
         }
     }
 
-    /// Handles the loss of a request's copy in a slot whose member has just failed.
+    /// Handles the loss of a request's copy on a member that has just failed.
     fn lose_copy(&mut self, request: u64, slot: usize, now: Instant) {
         let parent = &mut self.parents[request];
         // The status of a copy that has ended is lost with the member.
@@ -512,7 +509,7 @@ impl Mirror {
             failed => failed.filter(|_| read.op.is_read()),
         };
         self.parts.discard(id);
-        // The other member has written it, or could not.
+        // The other member has written its copy, or has failed to.
         let other = self.parents[request].state.ended[1 - slot];
         self.finish_unserved(request, status.unwrap_or(other), now);
     }
@@ -577,7 +574,7 @@ impl Placement for Pair {
     #[inline(always)]
     fn complete(array: &mut Mirror, member: usize, done: &Completion) {
         let own = &mut array.members[member];
-        if own.inside == 0 && array.placement.sides[member].writes.end_batch() {
+        if own.in_service == 0 && array.placement.sides[member].writes.end_batch() {
             own.meter.end_batch(done.at);
         }
         array.settle(member, done);
@@ -601,7 +598,7 @@ impl Placement for Pair {
         }
     }
 
-    /// Only a read at its first member can be aborted.
+    /// Only a read on its first member can be aborted.
     fn abortable(array: &Mirror, request: u64) -> Option<u64> {
         let parent = &array.parents[request];
         let id = match parent.state.parts {
@@ -609,7 +606,7 @@ impl Placement for Pair {
             _ => return None,
         };
         let part = &array.parts[id];
-        let is_single = part.waiting == 0 && part.inside() == 1;
+        let is_single = part.waiting == 0 && part.in_service() == 1;
         (is_single && part.failed.is_none()).then_some(id)
     }
 
@@ -622,7 +619,7 @@ impl Placement for Pair {
                 blocks: SectorCount(pair.sectors - pair.rebuilt),
             };
             if array.parts.find(|part| part.parent.is_none()).is_some() {
-                // The step of the rebuild that ends here counts as a request.
+                // The interrupted step of the rebuild counts as the completion of a request.
                 array.failures.count_completion();
             }
             array.failures.lose(lost);
@@ -668,7 +665,6 @@ impl Placement for Pair {
     }
 }
 
-/// Creates an idle member with its side.
 fn new_member(
     device: BoxedDevice,
     config: &MirrorConfig,
@@ -690,7 +686,7 @@ fn new_member(
     Ok((Member::new(device, policy), side))
 }
 
-/// Returns a starting angle of the platter that depends on `seed` alone: the spindles of two
+/// Returns a starting angle of the platter that depends only on `seed`, because the spindles of two
 /// members are not synchronised.
 pub fn starting_angle(seed: u64) -> Angle {
     Angle::from_raw(generator(seed, 0, Purpose::Spindle).next_u64())

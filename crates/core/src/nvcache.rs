@@ -1,38 +1,38 @@
 //! A non-volatile write cache in front of a device.
 //!
 //! # What it does
-//! A write completes once its data are in the cache, and is then destaged to the backing device.
-//! That device orders destages by the policy of its queue, which may prefer reads; a mirrored pair
-//! with a [`DestageConfig`] writes them in batches. A read of blocks that are all in the cache
-//! completes immediately; any other goes to the device, and the cache adds the blocks that it has.
-//! A block leaves the cache when the device has written it.
+//! A write completes once its data are in the cache, which then destages them to the backing
+//! device. The device orders destages by the policy of its queue, which may prefer reads; a
+//! mirrored pair with a [`DestageConfig`] writes them in batches. A read of blocks that are all in
+//! the cache completes immediately. Any other read goes to the device, and the cache supplies the
+//! blocks that it has. A block leaves the cache when the device has written it.
 //!
-//! A write to blocks whose destage still waits replaces that destage: they are written once. If
-//! their destage has begun, they are destaged again after it ends, so that the newest data are
-//! written last. Adjacent destages are merged up to the size [`NvCacheConfig::merge`].
+//! A write to blocks whose destage is still waiting replaces that destage, so the blocks are
+//! written once. If their destage has begun, they are destaged again after it ends, so that the
+//! newest data are written last. Adjacent destages are merged, up to [`NvCacheConfig::merge`].
 //!
-//! When the cache is full, writes wait for room in order of arrival; the wait is part of
-//! their queue time. A write larger than the cache bypasses it, and completes when the device has
+//! When the cache is full, writes wait for room in order of arrival; the wait is part of their
+//! queue time. A write larger than the cache bypasses the cache, and completes when the device has
 //! written it.
 //!
-//! Data in the cache are safe, so a flush completes immediately, and so does a write with force
-//! unit access. Once the battery has failed ([`NvCacheConfig::battery_fails`]), a write completes
-//! when the device has written it, a flush when all earlier data in the cache have been written,
+//! Data in the cache are safe, so flushes and writes with force unit access complete immediately.
+//! Once the battery has failed ([`NvCacheConfig::battery_fails`]), a write completes when the
+//! device has written it, a flush completes when all earlier data in the cache have been written,
 //! and writes do not wait for full batches.
 //!
-//! An ordered request waits here until all others have completed, and those that arrive meanwhile
-//! wait for it.
+//! An ordered request waits in the cache until all others have completed, and requests that arrive
+//! meanwhile wait for it.
 //!
 //! # Cost
 //! Logarithmic in the number of extents in the cache for each request.
 //!
 //! # When it is bad
-//! If a destage fails, its data are lost: the device has already retried where it can, and the
-//! cache only counts the failure. A block that is overwritten again and again, each time before its
-//! destage begins, stays in the cache.
+//! If a destage fails, its data are lost: the device has already retried if it can, and the cache
+//! only counts the failure. A block that is repeatedly overwritten before its destage begins stays
+//! in the cache.
 //!
 //! # Origin
-//! liu05 chapter 8; overwriting, the limit on size, merging and the battery go beyond it.
+//! liu05 chapter 8. Overwriting, the limited size, merging and the battery are additions.
 //!
 //! [`DestageConfig`]: crate::mirror::DestageConfig
 
@@ -55,25 +55,24 @@ use crate::units::{Instant, Lbn, SectorCount};
 /// The parameters of a cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NvCacheConfig {
-    /// The maximum number of blocks that it holds, at least one.
+    /// The maximum number of blocks in the cache, at least one.
     pub size: SectorCount,
-    /// The maximum size of a destage that is merged from adjacent ones; `None` merges none.
+    /// The maximum size of a destage that is merged from adjacent ones; `None` for no merging.
     pub merge: Option<SectorCount>,
-    /// The time at which the battery fails, if it does.
+    /// The time at which the battery fails; `None` if it never does.
     pub battery_fails: Option<Instant>,
 }
 
-/// The device whose writes a cache holds.
+/// The device behind a cache.
 pub enum CacheBacking {
     /// Any device other than a mirrored pair.
     Device(BoxedDevice),
-    /// A mirrored pair, which the cache can ask not to wait for full batches.
+    /// A mirrored pair, which does not wait for full batches if the cache asks it not to.
     Pair(Box<Mirror>),
 }
 
-/// A request to the backing device.
 enum Child {
-    /// A read that the cache could not serve, or a flush that is passed on.
+    /// A read that the cache could not serve, or a flush that is passed to the device.
     Passed(Pending),
     /// A destage of the blocks that begin with this one.
     Destage(u64),
@@ -87,14 +86,13 @@ pub struct NvCache {
     children: Children<Child>,
     /// Children that the device does not accept yet.
     queued: VecDeque<Request>,
-    /// Writes that wait for room.
     waiting_writes: VecDeque<Pending>,
     /// The number of writes that complete when the device has written them.
     write_through: usize,
     /// Flushes that wait until the cache is empty.
     flushes: Vec<Pending>,
     gate: Gate,
-    /// The number of requests that have begun and not completed.
+    /// The number of requests that have begun and have not completed.
     outstanding: usize,
     is_hurrying: bool,
     due: VecDeque<Completion>,
@@ -125,7 +123,7 @@ impl NvCache {
         }
     }
 
-    /// Returns true if the backing device does not have the newest data of a block yet.
+    /// Returns true if the backing device does not yet have the newest data of a block.
     pub fn holds(&self, block: Lbn) -> bool {
         self.dirty.covers(&(block.0..block.0 + 1))
     }
@@ -134,7 +132,6 @@ impl NvCache {
         self.config.battery_fails.is_some_and(|at| at <= now)
     }
 
-    /// Starts the requests that are no longer held back by an ordered request.
     fn release(&mut self, now: Instant) {
         while let Some(pending) = self.gate.release(self.outstanding == 0) {
             self.begin(now, pending);
@@ -167,7 +164,7 @@ impl NvCache {
         let mut request = pending.request;
         request.id = id;
         if request.ordering == Ordering::Ordered {
-            // No other request is outstanding, so the device need not order it.
+            // No other request is outstanding, so the device does not have to order this one.
             request.ordering = Ordering::default();
         }
         self.submit(now, request);
@@ -219,13 +216,13 @@ impl NvCache {
         near.retain(|(sent, _)| overlaps(sent, &blocks) || self.is_merged(sent, &blocks));
         let mut is_free = true;
         for (sent, child) in near {
-            let both = merged.start.min(sent.start)..merged.end.max(sent.end);
-            let fits = both.end - both.start <= Request::MAX_SECTORS.0;
+            let union = merged.start.min(sent.start)..merged.end.max(sent.end);
+            let fits = union.end - union.start <= Request::MAX_SECTORS.0;
             if fits && self.take_back(now, child) {
                 let taken = self.dirty.remove_sent(sent.start);
                 parents.splice(0..0, taken.into_iter().flat_map(|sent| sent.parents));
                 self.work.overwritten += overlap_len(&sent, &blocks);
-                merged = both;
+                merged = union;
             } else if overlaps(&sent, &merged) {
                 is_free = false;
             }
@@ -240,15 +237,15 @@ impl NvCache {
 
     /// Returns true if the destages of `sent` and of the adjacent `blocks` are merged.
     fn is_merged(&self, sent: &Range<u64>, blocks: &Range<u64>) -> bool {
-        let both = blocks.end.max(sent.end) - blocks.start.min(sent.start);
-        self.config.merge.is_some_and(|max| both <= max.0)
+        let sectors = blocks.end.max(sent.end) - blocks.start.min(sent.start);
+        self.config.merge.is_some_and(|max| sectors <= max.0)
     }
 
-    /// Takes a destage back from the device, if it has not begun.
+    /// Takes a destage back from the device if it has not begun. Returns true if it succeeds.
     fn take_back(&mut self, now: Instant, child: u64) -> bool {
         let queued = self.queued.iter().position(|request| request.id == child);
         let Some(index) = queued else {
-            // If it is aborted, its completion still arrives, and is ignored.
+            // The completion of an aborted destage still arrives, and is ignored.
             return self.backing.device_mut().abort(now, child);
         };
         self.queued.remove(index);
@@ -300,7 +297,6 @@ impl NvCache {
         }
     }
 
-    /// Ends a destage, unless it was taken back.
     fn end_destage(&mut self, start: u64, done: &Completion) {
         let Some(sent) = self.dirty.remove_ended(start, done.request.id) else {
             return;
@@ -364,7 +360,7 @@ impl NvCache {
         });
     }
 
-    /// Completes a request after its child, or after a destage of its blocks.
+    /// Completes a request after its child or a destage of its blocks has completed.
     fn complete_parent(&mut self, parent: Pending, done: &Completion, status: Status) {
         let Pending { request, arrived } = parent;
         if done.arrived < arrived {
@@ -388,16 +384,15 @@ impl NvCache {
         self.due.push_back(completion);
     }
 
-    /// Records the number of blocks in the cache from now on.
     fn count(&mut self, now: Instant) {
         self.at = now;
         self.blocks.set(now, self.dirty.blocks());
     }
 
-    /// Returns when the battery fails, if that changes anything.
+    /// Returns when the battery fails, if its failure has an effect.
     fn battery_event(&self) -> Option<Instant> {
-        let changes = !self.is_hurrying && !self.dirty.is_empty();
-        self.config.battery_fails.filter(|_| changes)
+        let has_effect = !self.is_hurrying && !self.dirty.is_empty();
+        self.config.battery_fails.filter(|_| has_effect)
     }
 }
 
@@ -437,9 +432,9 @@ impl Device for NvCache {
 
     fn next_event(&self) -> Option<Instant> {
         let due = self.due.front().map(|completion| completion.at);
-        let inside = self.backing.device().next_event();
+        let backing = self.backing.device().next_event();
         let battery = self.battery_event();
-        [due, battery, inside].into_iter().flatten().min()
+        [due, battery, backing].into_iter().flatten().min()
     }
 
     fn advance(&mut self, now: Instant) -> Option<Completion> {
@@ -496,7 +491,7 @@ impl Device for NvCache {
         true
     }
 
-    /// Reports on the cache, and on the parts of the backing device.
+    /// Reports on the cache, and on the components of the backing device.
     fn components(&self, now: Instant) -> Vec<ComponentReport> {
         let own = ComponentReport::new(Work::Cache(CacheWork {
             dirty_mean_count: self.blocks.average_count(self.at.max(now)).unwrap_or(0.0),
@@ -508,7 +503,7 @@ impl Device for NvCache {
     }
 }
 
-/// Returns the status of a request in a destage that began at `start` and ended with `status`.
+/// Returns the status of a request whose destage begins at `start` and has ended with `status`.
 fn status_in_destage(status: Status, start: u64, request: &Request) -> Status {
     let Status::MediumError { offset } = status else {
         return status;
@@ -527,7 +522,7 @@ fn overlap_len(one: &Range<u64>, other: &Range<u64>) -> u64 {
     end.saturating_sub(one.start.max(other.start))
 }
 
-/// Blocks in flight to the device, and blocks postponed until a destage that overlaps them has
+/// Blocks in flight to the device, and blocks that are postponed until an overlapping destage has
 /// ended. The extents of each map are disjoint.
 #[derive(Default)]
 struct Dirty {
@@ -537,7 +532,6 @@ struct Dirty {
     blocks: u64,
 }
 
-/// The blocks of a destage.
 struct Destage {
     end: u64,
     child: u64,
@@ -545,7 +539,7 @@ struct Destage {
     parents: Vec<Pending>,
 }
 
-/// Blocks whose destage has to wait for another.
+/// Blocks whose destage has to wait for another one.
 #[derive(Default)]
 struct PostponedDestage {
     end: u64,
@@ -563,7 +557,7 @@ impl Dirty {
         self.blocks == 0
     }
 
-    /// Returns true if it holds all of `blocks`.
+    /// Returns true if all of `blocks` are in the cache.
     fn covers(&self, blocks: &Range<u64>) -> bool {
         let mut at = blocks.start;
         while at < blocks.end {
@@ -594,7 +588,7 @@ impl Dirty {
             .collect()
     }
 
-    /// Adds blocks in flight; none of them may be in flight already.
+    /// Adds blocks in flight. None of them may be in flight already.
     fn send(&mut self, blocks: &Range<u64>, child: u64, parents: Vec<Pending>) {
         self.blocks += blocks.end - blocks.start;
         let end = blocks.end;
@@ -606,7 +600,6 @@ impl Dirty {
         self.sent.insert(blocks.start, sent);
     }
 
-    /// Removes the extent in flight that begins at `start`.
     fn remove_sent(&mut self, start: u64) -> Option<Destage> {
         let sent = self.sent.remove(&start)?;
         self.blocks -= sent.end - start;
@@ -620,7 +613,7 @@ impl Dirty {
         self.remove_sent(start)
     }
 
-    /// Attaches a request to its blocks that are not written yet; returns it if there are none.
+    /// Attaches a request to its blocks that are not written yet. Returns it if there are none.
     fn attach(&mut self, parent: Pending) -> Result<(), Pending> {
         let start = parent.request.start.0;
         let end = parent.request.end().0;
@@ -637,8 +630,8 @@ impl Dirty {
         Err(parent)
     }
 
-    /// Adds postponed blocks, merged with those that they overlap or touch. Returns how many of
-    /// them were already postponed.
+    /// Adds postponed blocks, and merges them with the postponed extents that they overlap or
+    /// touch. Returns how many of them were already postponed.
     fn postpone(&mut self, blocks: Range<u64>, mut parents: Vec<Pending>) -> u64 {
         let Range { mut start, mut end } = blocks;
         let mut repeated = 0;
@@ -668,16 +661,16 @@ impl Dirty {
         let others = self.later.range(blocks.start..=blocks.end);
         let near = before.into_iter().chain(others);
         let free = |(start, later): (&u64, &PostponedDestage)| {
-            let own = *start..later.end;
-            let near = self.sent_near(&own);
-            let is_free = near.iter().all(|(sent, _)| !overlaps(sent, &own));
-            is_free.then_some(own)
+            let blocks = *start..later.end;
+            let near = self.sent_near(&blocks);
+            let is_free = near.iter().all(|(sent, _)| !overlaps(sent, &blocks));
+            is_free.then_some(blocks)
         };
-        let own = near
+        let ready = near
             .filter(|(_, later)| later.end > blocks.start)
             .find_map(free)?;
-        let later = self.later.remove(&own.start)?;
-        self.blocks -= own.end - own.start;
-        Some((own, later.parents))
+        let later = self.later.remove(&ready.start)?;
+        self.blocks -= ready.end - ready.start;
+        Some((ready, later.parents))
     }
 }

@@ -1,11 +1,11 @@
-//! Predicts the requests of a real drive, from its model and past completions.
+//! Predicts when a real drive will complete its requests, from its model and past completions.
 //!
-//! A [`Predictor`] runs the model of a drive alongside the drive, which serves requests in the
-//! order in which it gets them. Each completion reveals the platter's angle, whether a revolution
-//! was lost, and whether the buffer had the data; the model is corrected accordingly, and requests
-//! that are still outstanding are predicted anew. It never looks ahead: a prediction depends only
-//! on earlier requests and completions, so the same component serves live scheduling (lumb01,
-//! section 3) and validation against a finished trace.
+//! A [`Predictor`] runs the model of a drive alongside the drive, which serves requests in order of
+//! arrival. Each completion reveals the platter's angle, whether a revolution was lost, and whether
+//! the buffer had the data. The model is corrected accordingly, and the outstanding requests are
+//! predicted again. The predictor never looks ahead: a prediction depends only on earlier requests
+//! and completions, so the same component serves live scheduling (lumb01, section 3) and validation
+//! against a finished trace.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -19,10 +19,10 @@ use crate::sched::{Estimate, Shape};
 use crate::spec::Spec;
 use crate::units::{Angle, Instant, Span};
 
-/// Penalty in revolutions, about 0.5 ms, for contradicting the predicted buffer contents.
+/// Penalty in revolutions (about 0.5 ms) for contradicting the predicted buffer contents.
 const SURPRISE: f64 = 0.05;
 
-/// Penalty in revolutions for a lost or gained one: often the arm is barely late or early.
+/// Penalty in revolutions for losing or gaining one: small, as the arm is often only just late.
 const SLIP: f64 = 0.05;
 
 /// A model that follows a real drive.
@@ -30,9 +30,9 @@ const SLIP: f64 = 0.05;
 pub struct Predictor {
     /// The drive after the most recent completion.
     completed: Core,
-    /// Instant at which it could begin the next request.
+    /// Instant at which the drive could begin the next request.
     open: Instant,
-    /// Requests that have not completed, in the order in which the drive got them.
+    /// Requests that have not completed, in order of arrival.
     outstanding: VecDeque<Prediction>,
     clock: Clock,
 }
@@ -41,7 +41,7 @@ pub struct Predictor {
 #[derive(Clone, Debug)]
 struct Prediction {
     completion: Completion,
-    /// The drive after it.
+    /// The drive after the request.
     after: Core,
     /// Instant at which the drive may begin the next request.
     open: Instant,
@@ -52,22 +52,23 @@ struct Prediction {
 pub struct Observation {
     /// The predicted completion.
     pub predicted: Completion,
-    /// Measured minus predicted response.
+    /// Measured minus predicted response time.
     pub error: Span,
     /// The accepted explanation: how the request was actually served.
     pub explained: Completion,
-    /// The inferred correction of the platter's angle; `None` if the completion reveals none.
+    /// The inferred correction of the platter's angle; `None` if the completion reveals no angle.
     pub angle: Option<AngleUpdate>,
 }
 
 impl Predictor {
-    /// Creates a predictor for a drive like `spec`, whose platter is at an unknown angle.
+    /// Creates a predictor for the drive of `spec`, with its platter at an unknown angle.
     pub fn new(spec: &Spec, layout: Arc<Layout>, continuity: Continuity) -> Self {
         let clock = Clock::new(spec.mechanics.period_ns, continuity);
         Self::with_core(Core::with_layout(spec, layout), clock)
     }
 
-    /// Creates a predictor for a drive in the state of `core`, whose platter `clock` estimates.
+    /// Creates a predictor for a drive in the state of `core`, with `clock` as the estimate of its
+    /// platter.
     pub fn with_core(core: Core, clock: Clock) -> Self {
         Self {
             completed: core,
@@ -110,7 +111,7 @@ impl Predictor {
         oldest.map(|expected| &expected.completion)
     }
 
-    /// Predicts the completion of a request received at `at`, served after those outstanding.
+    /// Predicts the completion of a request received at `at`, served after all outstanding ones.
     ///
     /// # Panics
     /// If the drive has no such blocks.
@@ -146,7 +147,7 @@ impl Predictor {
             angle = Some(update);
             let late = match update {
                 AngleUpdate::Late(late) | AngleUpdate::Found(late) => late,
-                // The platter is where it was expected, but the arm was not.
+                // The platter had the expected angle, but the arm was early or late.
                 AngleUpdate::Surprise => {
                     self.completed.delay_media(off);
                     Span::ZERO
@@ -185,8 +186,8 @@ impl Predictor {
         self.predict_anew();
     }
 
-    /// Records unexpected behaviour of the drive at `at`, such as serving requests in another
-    /// order: the predictions of outstanding requests are dropped, and the angle is unknown.
+    /// Records unexpected behaviour of the drive at `at`, such as serving requests out of order.
+    /// The predictions of outstanding requests are dropped, and the angle becomes unknown.
     pub fn lose(&mut self, at: Instant) {
         if let Some(last) = self.outstanding.pop_back() {
             self.completed = last.after;
@@ -197,7 +198,7 @@ impl Predictor {
         self.clock.lose();
     }
 
-    /// Predicts the outstanding requests from the state after the latest completion.
+    /// Predicts the outstanding requests again, from the state after the latest completion.
     fn predict_anew(&mut self) {
         let (mut core, mut open) = (&self.completed, self.open);
         for expected in &mut self.outstanding {
@@ -209,8 +210,8 @@ impl Predictor {
         }
     }
 
-    /// Returns the explanation of a request completed at `at` that leaves the least time
-    /// unexplained: served as predicted, from the media instead of the buffer, or vice versa.
+    /// Returns the explanation of a completion at `at` that leaves the least time unexplained: the
+    /// request was served as predicted, from the media instead of the buffer, or vice versa.
     fn explain(&self, expected: Prediction, at: Instant) -> Prediction {
         let predicted = &expected.completion;
         let unexplained = self.cost(predicted, at);
@@ -231,7 +232,7 @@ impl Predictor {
         if is_likelier { alternative } else { expected }
     }
 
-    /// Returns the unexplained time in revolutions, where a lost or gained one counts as [`SLIP`].
+    /// Returns the unexplained time in revolutions. A lost or gained revolution counts as [`SLIP`].
     fn cost(&self, explained: &Completion, at: Instant) -> f64 {
         let period = self.clock.period_ns();
         let off = at.after(explained.at).as_ns() as f64;
@@ -239,7 +240,7 @@ impl Predictor {
             return off.abs() / period;
         }
         if !self.clock.is_locked(at) {
-            // Any phase is possible, as long as the remaining time fits.
+            // Any rotational wait from zero to a revolution is possible.
             let min = explained.at.as_ns() as f64 - explained.breakdown.rotation.as_ns() as f64;
             let wait = (at.as_ns() as f64 - min) / period;
             return (wait - 1.0).max(-wait).max(0.0);
@@ -248,7 +249,8 @@ impl Predictor {
         off.as_ns().unsigned_abs() as f64 / period + SLIP * revolutions.unsigned_abs() as f64
     }
 
-    /// Returns `at` minus the explained instant, as whole revolutions and less than half of one.
+    /// Returns `at` minus the explained instant, as whole revolutions and a remainder of at most
+    /// half of one.
     fn lag(&self, explained: &Completion, at: Instant) -> (i64, Span) {
         let period = self.clock.period_ns();
         let off = at.after(explained.at).as_ns() as f64;
@@ -259,7 +261,8 @@ impl Predictor {
 }
 
 impl Prediction {
-    /// Predicts a request received at `arrived` in the state of `core`, not begun before `open`.
+    /// Predicts a request that is received at `arrived` and begins at `open` or later, starting
+    /// from the state of `core`.
     fn after(core: &Core, open: Instant, arrived: Instant, request: Request) -> Self {
         let mut after = core.clone();
         let (completion, open) = after.serve_queued(request, arrived, open);
@@ -271,7 +274,7 @@ impl Prediction {
     }
 }
 
-/// The drive as it will be after all outstanding requests, for a policy in front of it.
+/// Estimates from the state after all outstanding requests, for a policy in front of the drive.
 impl Estimate for Predictor {
     type Outlook<'a> = View<'a>;
     type Rehearsal = Rehearsal;
@@ -293,34 +296,34 @@ impl Estimate for Predictor {
     }
 }
 
-/// Scatter of media completions about their angle, in revolutions (standard deviation). On the HP
-/// C2247 and the ST41601N it is 0.3 to 1 %, including the model's own errors.
+/// Scatter of media completions around their expected angle, in revolutions (standard deviation).
+/// On the HP C2247 and the ST41601N, it is 0.3 to 1 %, including the model's own errors.
 const SCATTER: f64 = 0.01;
 
-/// An observation further off than this many standard deviations reveals nothing about the angle.
+/// An observation off by more than this many standard deviations reveals no angle.
 const GATE: f64 = 4.0;
 
 /// The angle counts as known when its standard deviation is below this, in revolutions.
 const KNOWN: f64 = 0.1;
 
-/// After this many observations beyond the gate in a row, the angle counts as lost.
+/// After this many consecutive observations beyond the gate, the angle counts as lost.
 const LOST_AFTER: u32 = 8;
 
-/// Deviation of a spindle from its nominal period, as a fraction (standard deviation).
-const PERIOD_OFF: f64 = 5e-4;
+/// Relative deviation of a spindle from its nominal period (standard deviation).
+const PERIOD_DEVIATION: f64 = 5e-4;
 
 /// Random walk of the phase: variance in revolutions squared per second.
 const WANDER: f64 = 1e-6;
 
-/// Random walk of the period: variance of its fraction per second.
+/// Random walk of the period: variance of its relative change per second.
 const DRIFT: f64 = 1e-16;
 
-/// The reliability of a trace's times between completions.
+/// The reliability of the times between the completions of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Continuity {
-    /// Times between completions are measured: the angle can be followed.
+    /// The times are measured, so the angle can be followed.
     Unbroken,
-    /// The times are not measured: a completion gives the angle only while the drive stays busy.
+    /// The times are not measured: a completion reveals the angle only while the drive is busy.
     Unknown,
 }
 
@@ -331,14 +334,14 @@ pub struct Clock {
     continuity: Continuity,
     nominal_ns: f64,
     period_ns: f64,
-    /// Variance of the lateness, ns squared.
-    late: f64,
-    /// Covariance of lateness and rate, ns.
+    /// Variance of the lateness, in ns squared.
+    late_variance: f64,
+    /// Covariance of lateness and rate, in ns.
     covariance: f64,
     /// Variance of the rate.
-    rate: f64,
+    rate_variance: f64,
     updated: Instant,
-    /// Observations in a row that were beyond the gate.
+    /// Number of consecutive observations beyond the gate.
     beyond: u32,
 }
 
@@ -349,7 +352,7 @@ pub enum AngleUpdate {
     Late(Span),
     /// The angle fits no sector that the request could have waited for.
     Surprise,
-    /// The angle was not known before.
+    /// The angle was not known before; it is now, with this lateness.
     Found(Span),
 }
 
@@ -360,9 +363,9 @@ impl Clock {
             continuity,
             nominal_ns: period_ns,
             period_ns,
-            late: 0.0,
+            late_variance: 0.0,
             covariance: 0.0,
-            rate: 0.0,
+            rate_variance: 0.0,
             updated: Instant::START,
             beyond: 0,
         };
@@ -374,7 +377,7 @@ impl Clock {
     pub fn with_known_angle(self) -> Self {
         let noise = SCATTER * self.nominal_ns;
         Self {
-            late: noise * noise,
+            late_variance: noise * noise,
             covariance: 0.0,
             ..self
         }
@@ -385,7 +388,7 @@ impl Clock {
         self.period_ns
     }
 
-    /// Returns the estimated period as a span.
+    /// Returns the estimated period, to the nanosecond.
     pub fn period(&self) -> Span {
         Span::from_ns(self.period_ns.round() as i64)
     }
@@ -395,30 +398,32 @@ impl Clock {
         self.grown(at).0.sqrt() < KNOWN * self.nominal_ns
     }
 
-    /// Returns the variance of the lateness and its covariance with the rate, grown until `at`.
+    /// Returns the variance of the lateness and its covariance with the rate at `at`.
     fn grown(&self, at: Instant) -> (f64, f64) {
         let dt = at.since_or_zero(self.updated).as_ns() as f64;
         let wander = WANDER * dt / 1e9 * self.nominal_ns * self.nominal_ns;
-        let late = self.late + dt * (2.0 * self.covariance + dt * self.rate) + wander;
-        (late, self.covariance + dt * self.rate)
+        let late =
+            self.late_variance + dt * (2.0 * self.covariance + dt * self.rate_variance) + wander;
+        (late, self.covariance + dt * self.rate_variance)
     }
 
-    /// Observes a completion `off` (under half a revolution) later than the model's platter allows.
+    /// Observes a completion that is later than the model's platter allows by `off`, less than half
+    /// a revolution.
     pub fn observe(&mut self, at: Instant, off: Span) -> AngleUpdate {
         if self.continuity == Continuity::Unknown {
             return AngleUpdate::Found(off);
         }
         let is_known = self.is_locked(at);
-        (self.late, self.covariance) = self.grown(at);
-        self.rate += DRIFT * at.since_or_zero(self.updated).as_s();
+        (self.late_variance, self.covariance) = self.grown(at);
+        self.rate_variance += DRIFT * at.since_or_zero(self.updated).as_s();
         self.updated = at;
         let noise = SCATTER * self.nominal_ns;
-        let variance = self.late + noise * noise;
+        let variance = self.late_variance + noise * noise;
         let off_ns = off.as_ns() as f64;
         if !is_known {
             // The lateness is known only modulo a revolution, so it reveals nothing about the rate.
             self.beyond = 0;
-            self.late = noise * noise;
+            self.late_variance = noise * noise;
             self.covariance = 0.0;
             return AngleUpdate::Found(off);
         }
@@ -430,10 +435,10 @@ impl Clock {
             return AngleUpdate::Surprise;
         }
         self.beyond = 0;
-        let gain = [self.late / variance, self.covariance / variance];
-        self.rate -= gain[1] * self.covariance;
+        let gain = [self.late_variance / variance, self.covariance / variance];
+        self.rate_variance -= gain[1] * self.covariance;
         self.covariance -= gain[0] * self.covariance;
-        self.late -= gain[0] * self.late;
+        self.late_variance -= gain[0] * self.late_variance;
         self.period_ns *= 1.0 + gain[1] * off_ns;
         AngleUpdate::Late(Span::from_ns((gain[0] * off_ns).round() as i64))
     }
@@ -441,9 +446,9 @@ impl Clock {
     /// Marks the angle as unknown.
     pub fn lose(&mut self) {
         self.beyond = 0;
-        self.late = self.nominal_ns * self.nominal_ns / 12.0;
+        self.late_variance = self.nominal_ns * self.nominal_ns / 12.0;
         self.covariance = 0.0;
-        self.rate = PERIOD_OFF * PERIOD_OFF;
+        self.rate_variance = PERIOD_DEVIATION * PERIOD_DEVIATION;
     }
 }
 
@@ -453,8 +458,9 @@ mod tests {
 
     const PERIOD_NS: f64 = 60e9 / 5400.0;
 
-    /// Observes completions every 30 ms of a platter that is initially `phase` late and slower by
-    /// `slower`, with `noise` added to each. Returns the remaining lateness after each.
+    /// Every 30 ms, observes a completion on a platter that is initially late by `phase` and slower
+    /// by `slower`, with `noise` added to each observation. Returns the remaining lateness after
+    /// each.
     fn follow(
         clock: &mut Clock,
         phase: f64,

@@ -1,7 +1,7 @@
 //! A command queue around a policy.
 //!
-//! Simple reads and writes go through the policy. Flushes, requests for the head of the queue and
-//! ordered requests follow the rules of SAM-5 (section 8.6) whatever the policy prefers.
+//! Simple reads and writes go through the policy. Flushes, head-of-queue requests and ordered
+//! requests follow the rules of SAM-5 (section 8.6), whatever the policy prefers.
 
 use std::collections::VecDeque;
 
@@ -11,15 +11,15 @@ use crate::units::Instant;
 
 /// Requests that wait for a device, and the order in which they are served.
 ///
-/// Behaviour: requests for the head of the queue go first, the newest before older ones, then
-/// flushes in order of arrival: a flush promises nothing about writes that have not completed, so
-/// it need not wait for those in front of it. All others go to the policy, up to the first ordered
-/// request. That one, and all that arrive after it, wait until the policy is empty.
+/// Behaviour: head-of-queue requests go first, newest first, then flushes in order of arrival. A
+/// flush promises nothing about writes that have not completed, so it does not wait for earlier
+/// writes. All others go to the policy, up to the first ordered request. The ordered request, and
+/// all requests that arrive after it, wait until the policy is empty.
 pub struct CommandQueue<E: Estimate> {
     policy: Box<dyn Policy<E>>,
-    /// Number of waiting requests, here and in the policy.
+    /// Number of waiting requests, including those in the policy.
     waiting: usize,
-    /// Absent if only simple transfers wait, so that these cost only one check.
+    /// Absent if only simple transfers wait, so that they cost only one check.
     special: Option<Box<SpecialRequests>>,
 }
 
@@ -50,7 +50,7 @@ impl<E: Estimate> CommandQueue<E> {
         }
     }
 
-    /// Returns true if requests wait outside the policy.
+    /// Returns true if some requests wait outside the policy.
     #[inline]
     pub fn is_special(&self) -> bool {
         self.special.is_some()
@@ -74,7 +74,7 @@ impl<E: Estimate> CommandQueue<E> {
         self.waiting
     }
 
-    /// Returns the policy, to take requests out of turn; see [`Self::deduct`].
+    /// Returns the policy, for callers that take requests out of turn; see [`Self::deduct`].
     #[inline]
     pub fn policy(&mut self) -> &mut dyn Policy<E> {
         &mut *self.policy
@@ -121,18 +121,18 @@ impl<E: Estimate> CommandQueue<E> {
         }
     }
 
-    /// Returns true if the next request is an ordered one, for which the device must be idle.
+    /// Returns true if the next request is ordered, and so begins only when the device is idle.
     #[inline]
     pub fn next_is_ordered(&self) -> bool {
         let special = self.special.as_ref();
         special.is_some_and(|special| match special.first.front() {
-            // An ordered request is here only if it was put back.
+            // An ordered request can only be first if it was put back.
             Some(next) => next.request.ordering == Ordering::Ordered,
             None => self.waiting == special.fenced.len(),
         })
     }
 
-    /// Returns true if the next request is a flush that waits for nothing.
+    /// Returns true if the next request is a flush that need not wait.
     pub fn next_is_flush(&self) -> bool {
         let special = self.special.as_ref();
         let first = special.and_then(|special| special.first.front());
@@ -178,7 +178,6 @@ impl<E: Estimate> CommandQueue<E> {
         special.first.push_front(pending);
     }
 
-    /// Releases requests that are no longer held back by an ordered request.
     fn release(&mut self, drive: &E) {
         let Some(special) = &mut self.special else {
             return;
@@ -225,8 +224,8 @@ impl<E: Estimate> CommandQueue<E> {
     }
 }
 
-/// A gate that admits an ordered request only when the device is empty, and then nothing else until
-/// it completes, except requests for the head of the queue.
+/// A gate that admits an ordered request only when the device is idle, and then nothing but
+/// head-of-queue requests until it completes.
 #[derive(Default)]
 pub(crate) struct Gate {
     /// An ordered request, and all requests that arrived after it.
@@ -235,7 +234,7 @@ pub(crate) struct Gate {
 }
 
 impl Gate {
-    /// Returns an arriving request if it may enter; otherwise holds it.
+    /// Returns an arriving request if it may enter, and otherwise holds it.
     pub fn admit(&mut self, pending: Pending, is_idle: bool) -> Option<Pending> {
         let ordering = pending.request.ordering;
         let waits = self.exclusive.is_some()

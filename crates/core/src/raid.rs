@@ -1,52 +1,52 @@
 //! Disk arrays in stripes: RAID 0, RAID 5, and RAID 1+0 over mirrored pairs.
 //!
 //! # What it does
-//! The blocks of the array are divided into stripe units. Consecutive units are at consecutive
-//! members, and the units at the same position of all members are a row. A request becomes one
-//! command for each run of consecutive blocks at a member, and completes with the last of them.
+//! The blocks of the array are divided into stripe units. Consecutive units are on consecutive
+//! members, and the units at the same position on all members form a row. A request becomes one
+//! command for each run of consecutive blocks on a member, and completes with its last command.
 //! Each member orders its queue by its own policy. A flush goes to all members.
 //!
-//! With [`Level::Five`] each row has a unit of parity, left-symmetric: in row 0 at the last member,
-//! in each following row one member further left, and the data begin after the parity.
+//! With [`Level::Five`], each row has a unit of parity. The layout is left-symmetric: the parity is
+//! on the last member in row 0 and one member further left in each following row; the data begin on
+//! the member after it.
 //! * A write of full rows writes all their units and reads nothing. Consecutive full rows are
 //!   written with one command for each member.
-//! * A write of a part of a row first reads what it needs to compute the new parity: the old data
+//! * A write to a part of a row first reads what it needs to compute the new parity: the old data
 //!   and the old parity (read-modify-write), or the rest of the row (reconstruction), whichever
-//!   takes fewer accesses; read-modify-write if both take the same number. It then writes the
-//!   data and the parity. The parity is one access: from the first to the last offset at which any
-//!   unit is written.
+//!   takes fewer accesses; in a tie, it uses read-modify-write. It then writes the data and the
+//!   parity. The parity takes one access, from the first to the last offset written in any unit.
 //! * Writes to one row are serialised in order of arrival, from the first read to the end of the
-//!   last write. A write across rows has a part for each, and the parts do not wait for each other.
-//!   Reads do not wait for writes.
-//! * If a member has failed, its blocks are computed from the same position of all other members;
-//!   such a read waits for writes to the same row, and they wait for it. A write keeps the parity
-//!   valid for this, or writes only the data where the failed member had the parity.
+//!   last write. A write across rows has a part for each row, and the parts do not wait for each
+//!   other. Reads do not wait for writes.
+//! * If a member has failed, its blocks are computed from the blocks at the same position on all
+//!   other members. Such a read and writes to the same row wait for each other. A write keeps the
+//!   parity valid for such reads, except in rows in which the failed member had the parity.
 //!
 //! # Failures
-//! Commands that wait for a failed member are lost immediately ([`RaidConfig::failures`]), and
-//! those in service when they would have ended. A read then starts again from the other
-//! members, as does a write that can no longer compute the parity; the failed member's data follow
-//! from the rest of the row. If a second member fails before the first has been rebuilt, the blocks
-//! that both had in the rows that are not rebuilt are lost.
+//! When a member fails ([`RaidConfig::failures`]), the commands that wait for it are lost
+//! immediately, and those in service are lost when they would have ended. The affected reads start
+//! again with the other members, as do writes that can no longer compute the parity. If a second
+//! member fails before the first has been rebuilt, the blocks of both in the rows that have not
+//! been rebuilt are lost.
 //!
-//! The rebuild ([`RaidConfig::rebuild_share`]) takes the rows one by one, in order: it reads all
-//! other units of the row and writes the missing unit to the spare. Writes to the row wait
-//! meanwhile, and the rebuild waits for writes that came before. After that the row is intact
-//! again. To policies that ignore priorities its commands are like any others.
+//! The rebuild ([`RaidConfig::rebuild_share`]) takes the rows one by one, in order. It reads all
+//! other units of the row and writes the missing unit to the spare, which makes the row intact
+//! again. It waits for earlier writes to the row, and later ones wait for it. Policies that ignore
+//! priorities treat its commands like any others.
 //!
-//! A response has the breakdown of the command that ended last, and of the read that ended
-//! last before it; the time that it waited for a row or a member is queueing.
+//! The breakdown of a response is that of the command that ended last, plus that of the read that
+//! ended last before it. Time spent waiting for a row or a member counts as queueing.
 //!
-//! A request fails if one of its commands fails, with the most severe status; with RAID 5, a write
-//! that could not read what it needs writes nothing. A block that a member of an intact RAID 5
-//! cannot read is computed from all others: the read is started again without that member.
+//! A request fails with the most severe status of its commands if one of them fails. With RAID 5, a
+//! write that could not read what it needs writes nothing. If a member of an intact RAID 5 cannot
+//! read a block, the read starts again without that member, and computes the block from all others.
 //!
 //! # Cost
-//! One command for each run of blocks at a member. The member with the next event is found in a
-//! tournament: time grows with the logarithm of the number of members.
+//! One command for each run of blocks on a member. A tournament tree finds the member with the next
+//! event, in a time that grows with the logarithm of the number of members.
 //!
 //! # When it is bad
-//! Small stripe units divide requests among members that all seek. RAID 5 turns a small write
+//! Small stripe units divide requests among members that must all seek. RAID 5 turns a small write
 //! into four accesses.
 //!
 //! # Origin
@@ -120,12 +120,12 @@ pub type Raid = Array<Stripes>;
 pub struct Stripes {
     layout: Layout,
     health: Health,
-    /// The member whose slot the spare has permanently.
+    /// The member that the spare has replaced permanently.
     replaced: Option<usize>,
 }
 
 impl Stripes {
-    /// Returns the member whose slot a device has.
+    /// Returns the member that a device acts as.
     fn member_of(&self, device: usize) -> usize {
         match self.replaced.or(self.health.failed) {
             Some(failed) if device == self.layout.members() => failed,
@@ -133,7 +133,7 @@ impl Stripes {
         }
     }
 
-    /// Returns the blocks that only `members` held, in the rows that have not been rebuilt.
+    /// Returns the blocks of two failed `members` in the rows that have not been rebuilt.
     fn lost_blocks(&self, at: Instant, members: [usize; 2]) -> DataLoss {
         let rows = (self.health.rebuilt..self.layout.rows()).map(|row| self.layout.row(row));
         let units = rows.flat_map(|row| {
@@ -151,21 +151,21 @@ impl Stripes {
 }
 
 impl Raid {
-    /// Creates the array of `members` and a spare, if there is a rebuild, all idle.
+    /// Creates an array of idle `members`. If there is a rebuild, the last of them is the spare.
     ///
     /// # Errors
     /// If the policy needs more knowledge than the members have.
     ///
     /// # Panics
-    /// If the members are too few or of unequal capacity, a unit is empty, a member that is to fail
-    /// does not exist or fails twice, or a rebuild has no failure or no share of the time.
+    /// If there are too few members, their capacities differ, a unit is empty, a member that is to
+    /// fail does not exist or fails twice, or a rebuild has no failure or an invalid share.
     pub fn new(
         members: Vec<BoxedDevice>,
         config: &RaidConfig,
     ) -> Result<Self, InsufficientKnowledge> {
         let sectors = members[0].capacity();
         for member in &members {
-            assert_eq!(sectors, member.capacity(), "unequal member capacities");
+            assert_eq!(sectors, member.capacity(), "the members differ in capacity");
         }
         let redundancy = match config.level {
             Level::Zero => Redundancy::None,
@@ -186,7 +186,7 @@ impl Raid {
     }
 
     /// Removes the commands that a failed member has not begun, in order of arrival of their
-    /// requests. Those in service end when they would have, and count as lost too.
+    /// requests. Those in service count as lost when they end.
     fn lose_commands(&mut self, member: usize, now: Instant) {
         let parts = self.parts.iter().filter(|(_, part)| part.blocked == 0);
         let commands = parts.flat_map(|(id, part)| {
@@ -211,8 +211,8 @@ impl Raid {
         self.release(now);
     }
 
-    /// Returns the status of a command that must not count against its part: a read that failed
-    /// where the rest of the row replaces it, or a write to a failed member.
+    /// Returns the status of a command whose failure its part can tolerate: a failed read that the
+    /// rest of the row replaces, or a write to a failed member.
     fn excused_status(&mut self, id: u64, device: usize, done: &Completion) -> Option<Status> {
         let is_down = self.failures.has_failed(device);
         if self.has_lost_data() {
@@ -229,7 +229,7 @@ impl Raid {
             Op::Read => {
                 let is_intact = health.failed.is_none();
                 let is_bad = matches!(done.status, Status::MediumError { .. });
-                let may_retry = is_intact && layout.has_parity() && part.without.is_none();
+                let may_retry = is_intact && layout.has_parity() && part.avoided_member.is_none();
                 let is_read = parent.request.op.is_read();
                 (is_bad && may_retry && is_read && part.lose(member)).then_some(Status::Good)
             }
@@ -300,8 +300,8 @@ impl Placement for Stripes {
         });
     }
 
-    /// Leaves out the commands for a missing member: the rest of the row contains their data when
-    /// the step has ended. If data are lost, the part ends instead.
+    /// Leaves out the commands for a missing member, because the rest of the row determines their
+    /// data. If data have been lost, the part ends instead.
     fn start(array: &mut Raid, id: u64, now: Instant) {
         if !array.may_fail {
             return array.start_each(id, now);
@@ -326,12 +326,12 @@ impl Placement for Stripes {
     fn status(array: &mut Raid, id: u64, device: usize, done: &Completion) -> Status {
         let part = &array.parts[id];
         let (first, is_rebuild) = (part.first(), part.parent.is_none());
-        let own = if is_rebuild {
+        let translated = if is_rebuild {
             done.status
         } else {
             array.translate_status(id, device, done)
         };
-        let status = array.excused_status(id, device, done).unwrap_or(own);
+        let status = array.excused_status(id, device, done).unwrap_or(translated);
         if is_rebuild && !status.is_success() {
             let bad = done.bad_block();
             let block = bad.and_then(|bad| Self::block_at(array, device, bad));
@@ -356,7 +356,7 @@ impl Placement for Stripes {
         let Some(parent) = part.parent.map(|id| &array.parents[id]) else {
             return;
         };
-        let health = match part.without {
+        let health = match part.avoided_member {
             Some(member) if health.failed.is_none() => Health::without(member),
             _ => *health,
         };
@@ -378,7 +378,7 @@ impl Placement for Stripes {
     }
 
     fn fail(array: &mut Raid, Failure { member, at }: Failure) {
-        // The statistics of an idle member extend until now.
+        // Extends the statistics of an idle member until now.
         array.members[member].count_waiting(at);
         let Stripes {
             layout,
@@ -401,7 +401,7 @@ impl Placement for Stripes {
         array.lose_commands(member, at);
     }
 
-    /// The rebuild claims its row, so that it needs to wait for nothing else.
+    /// The rebuild claims its row, so it does not have to wait for anything else.
     fn begin_rebuild_step(array: &mut Raid, now: Instant) {
         Self::rebuild(array, now);
     }

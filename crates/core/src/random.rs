@@ -1,4 +1,4 @@
-//! Random numbers: the generator, its streams, and distributions for models and workloads.
+//! Random numbers: the generator, its streams, and the distributions that models and workloads use.
 
 use rand_core::{Rng, SeedableRng};
 use rand_distr::{Distribution, Exp1};
@@ -11,9 +11,10 @@ pub type Generator = Pcg64Mcg;
 
 /// Creates the generator of the `stream`-th stream of a run for one `purpose`.
 pub fn generator(seed: u64, stream: usize, purpose: Purpose) -> Generator {
-    // The factor is odd, so no two streams share a seed. The generator's seeding scatters the bits.
-    let own = seed ^ (stream as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    Generator::seed_from_u64(own ^ purpose as u64)
+    // The factor is odd, so seeds differ between streams. The generator's seeding scatters the
+    // bits.
+    let stream_seed = seed ^ (stream as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    Generator::seed_from_u64(stream_seed ^ purpose as u64)
 }
 
 /// The purpose of the random numbers of one stream. Requests do not depend on the load.
@@ -30,7 +31,7 @@ pub enum Purpose {
     Replications = 0x9fb2_1c65_1e98_df25,
     /// Random behaviour of a drive.
     Drive = 0x8cb9_2ba7_2f3d_8dd7,
-    /// Errors and delays that are injected.
+    /// Injected errors and delays.
     Faults = 0xd6e8_feb8_6659_fd93,
     /// The member of a mirrored pair that serves a read.
     Routing = 0xa24b_aed4_963e_e407,
@@ -39,15 +40,15 @@ pub enum Purpose {
 }
 
 /// Returns an endless sequence of seeds for independent runs of one model. The first is `seed`
-/// itself; the others are random, so that neighbouring seeds share no runs, and below `2^53`, so
-/// that they survive programs that treat all numbers as floats.
+/// itself. The others are random, so that neighbouring seeds have no runs in common, and below
+/// `2^53`, so that programs that treat all numbers as floats preserve them.
 pub fn replication_seeds(seed: u64) -> impl Iterator<Item = u64> {
     let mut generator = generator(seed, 0, Purpose::Replications);
     let others = std::iter::repeat_with(move || generator.next_u64() >> 11);
     std::iter::once(seed).chain(others)
 }
 
-/// Returns a uniform number in `[0, bound)`, off by less than `bound / 2^64` in probability.
+/// Returns a uniform number in `[0, bound)`; its probability is off by under `bound / 2^64`.
 #[inline]
 pub fn below(generator: &mut Generator, bound: u64) -> u64 {
     ((u128::from(generator.next_u64()) * u128::from(bound)) >> 64) as u64
@@ -62,7 +63,7 @@ pub struct Chance {
 }
 
 impl Chance {
-    /// Creates an event with probability `share`, from 0 to 1.
+    /// Creates an event with the probability `share`, from 0 to 1.
     pub fn new(share: f64) -> Self {
         Self {
             below: (share * 2f64.powi(64)) as u64,
@@ -77,19 +78,19 @@ impl Chance {
     }
 }
 
-/// A value and its share.
+/// A value and its share in a random choice.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Share<T> {
-    /// The share, from 0 to 1.
+    /// Probability of the value, from 0 to 1.
     pub share: f64,
-    /// Value that has this share.
+    /// The value.
     pub value: T,
 }
 
 /// A random choice among a few values with fixed shares.
 #[derive(Clone, Debug)]
 pub struct WeightedChoice<T> {
-    /// Thresholds and values: the first threshold above a 64-bit number selects its value.
+    /// Thresholds and values. The first threshold above a random 64-bit number selects its value.
     first: Vec<(u64, T)>,
     last: T,
 }
@@ -126,9 +127,9 @@ impl<T> WeightedChoice<T> {
     }
 }
 
-/// A table of weighted values from which one is selected in constant time: all entries are equally
-/// likely, and each selects its own value up to a threshold and another's above. (Walker's alias
-/// method; see the origin of `zipf`.)
+/// A table of weighted values from which one is selected in constant time (Walker's alias method;
+/// see the origin of `zipf`). All entries are equally likely. Each selects its own value below a
+/// threshold, and the value of another entry above.
 #[derive(Clone, Debug)]
 pub struct Alias<T> {
     entries: Vec<Entry<T>>,
@@ -139,12 +140,13 @@ struct Entry<T> {
     /// A 64-bit number below this selects the entry's own value.
     below: u64,
     own: T,
-    /// Index of the other value in the table, and the value.
+    /// The other value, with its index in the table.
     other: (usize, T),
 }
 
 impl<T: Copy> Alias<T> {
-    /// Creates a table of `value(index)` for these weights: at least one, none negative.
+    /// Creates a table of `value(index)` for each of `weights`. There must be at least one, and
+    /// none may be negative.
     pub fn new(weights: &[f64], value: impl Fn(usize) -> T) -> Self {
         let mean = weights.iter().sum::<f64>() / weights.len() as f64;
         let mut left: Vec<f64> = weights.iter().map(|weight| weight / mean).collect();
@@ -159,7 +161,7 @@ impl<T: Copy> Alias<T> {
         while let (Some(poor), Some(rich)) = (small.pop(), large.pop()) {
             entries[poor].below = (left[poor] * 2f64.powi(64)) as u64;
             entries[poor].other = (rich, entries[rich].own);
-            // In this order, so that no precision is lost if the rich one is large.
+            // This order loses no precision if the rich entry is large.
             left[rich] = (left[rich] + left[poor]) - 1.0;
             let next = if left[rich] < 1.0 {
                 &mut small
@@ -172,8 +174,7 @@ impl<T: Copy> Alias<T> {
         Self { entries }
     }
 
-    /// Selects a value and its index: the high half of a product selects the entry, the low half
-    /// one of its two values.
+    /// Selects a value and its index. One half of a product selects the entry, the other the value.
     #[inline]
     pub fn take(&self, generator: &mut Generator) -> (usize, T) {
         let product = u128::from(generator.next_u64()) * self.entries.len() as u128;
@@ -193,7 +194,7 @@ pub fn uniform_fraction(generator: &mut Generator) -> f64 {
     (generator.next_u64() >> 11) as f64 * 2f64.powi(-53)
 }
 
-/// Returns an exponential time with this mean.
+/// Returns an exponentially distributed time with this mean.
 #[inline]
 pub fn exponential(generator: &mut Generator, mean: Span) -> Span {
     let unit: f64 = Exp1.sample(generator);
@@ -225,7 +226,7 @@ mod tests {
 
     #[test]
     fn alias_table_gives_each_value_its_weight() {
-        // Exact, because a table of four entries can represent twelfths.
+        // The weights are exact, because a table of four entries can represent twelfths.
         let table = Alias::new(&[1.0, 0.0, 8.0, 3.0], |index| index);
         let mut shares = [0.0; 4];
         for (index, entry) in table.entries.iter().enumerate() {

@@ -1,6 +1,6 @@
-//! Results of a run: observers that add up, in constant memory, where time was spent.
+//! Results of a run: observers that add up, in constant memory, how requests spent their time.
 //!
-//! They provide means, shares and time averages; other crates print them.
+//! They provide means, shares and time averages, which other crates print.
 
 #[cfg(test)]
 mod tests;
@@ -16,15 +16,15 @@ use crate::units::{Instant, Span};
 /// Results of a run on one device.
 ///
 /// The measured period runs from the first arrival, or from the completion that ends the warm-up,
-/// to the last completion. A request counts if it is completed within it.
+/// to the last completion. A request counts if it completes within this period.
 ///
-/// All but one of the requests inside the device are waiting: a drive's mechanism serves one at a
-/// time. (With [`PreSeek`], the later of two requests still counts as waiting.)
+/// All but one of the outstanding requests count as waiting, because a drive's mechanism serves one
+/// at a time. With [`PreSeek`], the later of two requests still counts as waiting.
 ///
 /// [`PreSeek`]: crate::spec::PreSeek
 #[derive(Clone, Debug, Default)]
 pub struct Report {
-    /// Completions remaining in the warm-up.
+    /// Number of completions that remain in the warm-up.
     warm_up: u64,
     /// Start of the measured period; `None` before the first arrival.
     start: Option<Instant>,
@@ -33,11 +33,11 @@ pub struct Report {
     reads: RequestTotals,
     writes: RequestTotals,
     flushes: RequestTotals,
-    /// Requests that did not succeed.
+    /// Number of requests that did not succeed.
     failed: u64,
-    /// Reads and writes that succeeded after retries.
+    /// Number of reads and writes that succeeded after retries.
     recovered: u64,
-    /// Response times of reads and writes in their order.
+    /// Response times of all reads and writes, in order of completion.
     series: BatchMeans,
 }
 
@@ -64,17 +64,17 @@ impl Report {
         }
     }
 
-    /// Returns the number of requests that failed; they only affect the period and the queue.
+    /// Returns the number of failed requests. They only affect the period and the queue length.
     pub const fn failed_count(&self) -> u64 {
         self.failed
     }
 
-    /// Returns the number of reads and writes, counted as usual, that succeeded after retries.
+    /// Returns the number of counted reads and writes that succeeded after retries.
     pub const fn recovered_count(&self) -> u64 {
         self.recovered
     }
 
-    /// Returns the number of reads and writes counted.
+    /// Returns the number of counted reads and writes.
     pub fn requests_count(&self) -> u64 {
         self.reads.requests_count() + self.writes.requests_count()
     }
@@ -90,13 +90,13 @@ impl Report {
         self.start.map_or(Span::ZERO, since)
     }
 
-    /// Returns the share of reads served entirely from the buffer; `None` without reads.
+    /// Returns the share of reads that were served entirely from the buffer; `None` without reads.
     pub fn cache_hit_fraction(&self) -> Option<f64> {
         let reads = self.reads.requests_count();
         (reads > 0).then(|| self.reads.hits_count() as f64 / reads as f64)
     }
 
-    /// Returns the share of the period with a request inside; `None` if the period is empty.
+    /// Returns the share of the period with requests outstanding; `None` if the period is empty.
     pub fn utilisation_fraction(&self) -> Option<f64> {
         self.start?;
         self.occupancy.busy.average_count(self.end)
@@ -108,12 +108,12 @@ impl Report {
         self.occupancy.waiting.average_count(self.end)
     }
 
-    /// Returns the largest number of requests waiting.
+    /// Returns the largest number of waiting requests.
     pub fn waiting_max_count(&self) -> u64 {
         self.occupancy.waiting.max()
     }
 
-    /// Returns the requests counted per second; `None` if the period is empty.
+    /// Returns the number of counted requests per second; `None` if the period is empty.
     pub fn throughput_per_s(&self) -> Option<f64> {
         let elapsed = self.elapsed();
         (elapsed > Span::ZERO).then(|| self.requests_count() as f64 / elapsed.as_s())
@@ -136,7 +136,7 @@ impl Report {
         served.record(completion);
     }
 
-    /// Starts the measured period at `now`, with the requests inside at that time.
+    /// Starts the measured period at `now`, with the requests that are outstanding at that time.
     #[cold]
     fn begin(&mut self, now: Instant) {
         self.start = Some(now);
@@ -176,8 +176,8 @@ impl Observer for Report {
     }
 }
 
-/// An observer that reports each of [`IndependentDisks`] over the same period: from the first
-/// arrival, or the completion that ends the warm-up, to the last completion at any disk.
+/// An observer that reports each of several [`IndependentDisks`] over the same period: from the
+/// first arrival, or from the completion that ends the warm-up, to the last completion on any disk.
 ///
 /// [`IndependentDisks`]: crate::array::IndependentDisks
 #[derive(Clone, Debug)]
@@ -190,12 +190,12 @@ pub struct Disks {
 }
 
 impl Disks {
-    /// Creates reports that exclude the first `warm_up_requests` completions of all disks together.
+    /// Creates reports that exclude the first `warm_up_requests` completions over all disks.
     pub fn new(warm_up_requests: u64) -> Self {
         Self::after(&Report::new(warm_up_requests))
     }
 
-    /// Continues after `report`, to which only the first disk has contributed.
+    /// Continues from `report`, to which only the first disk has contributed.
     pub fn after(report: &Report) -> Self {
         let first = report.start.map(|_| Report {
             warm_up: 0,
@@ -256,10 +256,10 @@ impl Observer for Disks {
 
 /// Runs that differ only in their seeds.
 ///
-/// Their requests are pooled; shares, rates and queue lengths are means over the runs. Confidence
-/// intervals are Student's over the values of the runs, which are independent even if the requests
-/// within a run are not, so they are valid near saturation, where intervals from batch means are
-/// too narrow. There are none with fewer than two runs.
+/// Their requests are pooled. Shares, rates and queue lengths are means over the runs. Confidence
+/// intervals are Student's, over the values of the runs. Runs are independent even if the requests
+/// within a run are not, so these intervals are valid near saturation, where intervals from batch
+/// means are too narrow. With fewer than two runs there are no intervals.
 #[derive(Clone, Debug)]
 pub struct Replications<'r> {
     runs: Vec<&'r Report>,
@@ -278,12 +278,12 @@ impl<'r> Replications<'r> {
         self.runs.iter().map(|run| run.requests_count()).sum()
     }
 
-    /// Returns the sum of the measured periods.
+    /// Returns the total length of the measured periods.
     pub fn elapsed(&self) -> Span {
         self.runs.iter().map(|run| run.elapsed()).sum()
     }
 
-    /// Returns the mean of a number over the runs that have it; `None` if none has.
+    /// Returns the mean of a number over the runs that have it; `None` if no run has it.
     pub fn mean_number(&self, number: impl Fn(&Report) -> Option<f64>) -> Option<f64> {
         let values = self.each(number);
         (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
@@ -294,7 +294,7 @@ impl<'r> Replications<'r> {
         half_width_95_of_numbers(&self.each(number))
     }
 
-    /// Returns the largest number of requests waiting in any run.
+    /// Returns the largest number of waiting requests in any run.
     pub fn waiting_max_count(&self) -> u64 {
         let counts = self.runs.iter().map(|run| run.waiting_max_count());
         counts.max().unwrap_or(0)
@@ -312,24 +312,24 @@ pub struct ReplicatedTotals {
 }
 
 impl ReplicatedTotals {
-    /// Combines these runs, at least one.
+    /// Combines the totals of at least one run.
     ///
     /// # Panics
     /// If there are none.
     pub fn new(runs: Vec<RequestTotals>) -> Self {
-        assert!(!runs.is_empty(), "no runs");
+        assert!(!runs.is_empty(), "there must be at least one run");
         Self { runs }
     }
 
-    /// Returns all runs together, without a valid confidence interval.
+    /// Returns the totals of all runs together. Their confidence interval is not valid.
     pub fn all(&self) -> RequestTotals {
         let mut all = RequestTotals::default();
         self.runs.iter().for_each(|run| all.merge(run));
         all
     }
 
-    /// Returns the response times of all requests; `None` when nothing was counted. The interval of
-    /// a single run comes from batch means, that of several runs from their means.
+    /// Returns the response times of all requests; `None` when nothing was counted. The interval
+    /// comes from batch means for a single run, and otherwise from the means of the runs.
     pub fn stats(&self) -> Option<ResponseStats> {
         match &self.runs[..] {
             [only] => only.responses().stats(),
@@ -347,11 +347,11 @@ impl ReplicatedTotals {
 /// Number of parts of a breakdown except the queue wait.
 const SERVICE_PARTS: usize = Breakdown::NAMES.len() - 1;
 
-/// Response times, parts of service and hits of some requests of a run, in constant memory.
+/// Response times, service times and buffer hits of some requests of a run, in constant memory.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RequestTotals {
     responses: ResponseSummary,
-    /// Sums in ns of all parts of the breakdown except the queue wait, which could exceed 63 bits.
+    /// Sums, in ns, of all parts of the breakdown except the queue wait, which may need more bits.
     parts: [i64; SERVICE_PARTS],
     hits: u64,
 }
@@ -368,7 +368,7 @@ impl RequestTotals {
         self.hits += u64::from(completion.outcome == Outcome::Hit);
     }
 
-    /// Combines two kinds of requests of one run; `series` has all responses of both in order.
+    /// Combines two kinds of requests of one run. `series` has the responses of both, in order.
     fn combine(a: &Self, b: &Self, series: &BatchMeans) -> Self {
         let mut both = a.clone();
         both.merge(b);
@@ -428,7 +428,7 @@ impl RequestTotals {
 
     fn mean_of(&self, sum_ns: i128) -> Option<Span> {
         let count = i128::from(self.requests_count());
-        // Rounds to nearest, also for negative sums: half the floor of twice the mean plus one.
+        // Rounds to the nearest integer, also for negative sums: floor(mean + 1/2).
         (count > 0).then(|| Span::from_ns((2 * sum_ns + count).div_euclid(2 * count) as i64))
     }
 }
@@ -438,19 +438,19 @@ impl RequestTotals {
 pub struct Window {
     /// Start of the window.
     pub start: Instant,
-    /// Requests that entered the device within it.
+    /// Number of requests that arrived within the window.
     pub arrived_count: u64,
-    /// Response times of the reads and writes that succeeded within it; `None` if there were none.
+    /// Response times of reads and writes that succeeded within the window; `None` without any.
     pub responses: Option<ResponseStats>,
-    /// The share of the window with a request inside.
+    /// The share of the window with requests outstanding.
     pub utilisation_fraction: f64,
-    /// The average number of requests waiting.
+    /// The average number of waiting requests.
     pub waiting_mean_count: f64,
 }
 
-/// An observer that divides a run, with its warm-up, into windows of equal length from time zero.
+/// An observer that divides a run and its warm-up into windows of equal length from time zero.
 ///
-/// Memory grows by about 150 bytes per window, up to a maximum number; later events are ignored.
+/// It needs about 150 bytes per window. Events after the last allowed window are ignored.
 #[derive(Clone, Debug)]
 pub struct Windows {
     length: Span,
@@ -466,7 +466,7 @@ pub struct Windows {
 }
 
 impl Windows {
-    /// Creates windows of this length, up to a maximum number.
+    /// Creates windows of the given length, up to a maximum number.
     ///
     /// # Panics
     /// If the length is not positive.
@@ -486,8 +486,8 @@ impl Windows {
         }
     }
 
-    /// Returns the windows up to the last event. The last one is complete too: nothing is
-    /// outstanding after it. `None` if there would be more than the maximum.
+    /// Returns the windows up to the last event, or `None` if there would be more than the maximum.
+    /// The last window is complete too, because no request is outstanding at its end.
     pub fn finish(mut self) -> Option<Vec<Window>> {
         let is_empty = self.last == self.start && self.arrived == 0 && self.completed_count() == 0;
         if !is_empty {
@@ -555,49 +555,49 @@ impl Observer for Windows {
     }
 }
 
-/// Time averages from a start instant on.
+/// Averages over the time since a start instant.
 #[derive(Clone, Copy, Debug, Default)]
 struct Occupancy {
-    inside: u64,
-    /// 1 while any request is inside.
+    outstanding: u64,
+    /// 1 while any request is outstanding.
     busy: OverTime,
-    /// All requests inside except one.
+    /// The number of outstanding requests except one.
     waiting: OverTime,
 }
 
 impl Occupancy {
-    fn new(start: Instant, inside: u64) -> Self {
+    fn new(start: Instant, outstanding: u64) -> Self {
         Self {
-            inside,
-            busy: OverTime::new(start, inside.min(1)),
-            waiting: OverTime::new(start, inside.saturating_sub(1)),
+            outstanding,
+            busy: OverTime::new(start, outstanding.min(1)),
+            waiting: OverTime::new(start, outstanding.saturating_sub(1)),
         }
     }
 
     /// Returns the occupancy of the same device, averaged from `now` on.
     fn from(&self, now: Instant) -> Self {
-        Self::new(now, self.inside)
+        Self::new(now, self.outstanding)
     }
 
     #[inline]
     fn enter(&mut self, now: Instant) {
-        self.step(now, self.inside + 1);
+        self.step(now, self.outstanding + 1);
     }
 
     #[inline]
     fn leave(&mut self, now: Instant) {
-        self.step(now, self.inside - 1);
+        self.step(now, self.outstanding - 1);
     }
 
-    /// Sets the number inside to `inside` at `now`. This changes only one of busy and waiting.
+    /// Sets the number of outstanding requests, which changes either `busy` or `waiting`.
     #[inline]
-    fn step(&mut self, now: Instant, inside: u64) {
-        let greater = inside.max(self.inside);
-        self.inside = inside;
+    fn step(&mut self, now: Instant, outstanding: u64) {
+        let greater = outstanding.max(self.outstanding);
+        self.outstanding = outstanding;
         if greater == 1 {
-            self.busy.set(now, inside);
+            self.busy.set(now, outstanding);
         } else {
-            self.waiting.set(now, inside - 1);
+            self.waiting.set(now, outstanding - 1);
         }
     }
 }

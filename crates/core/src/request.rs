@@ -1,4 +1,4 @@
-//! Requests of a host to a device.
+//! Requests from a host to a device.
 
 use crate::units::{Lbn, SectorCount};
 
@@ -9,8 +9,8 @@ pub enum Op {
     Read,
     /// Transfers data from the host to the drive.
     Write,
-    /// Transfers nothing, and completes once the media hold the data of every write that completed
-    /// before (SCSI: SYNCHRONIZE CACHE over all blocks; ATA: FLUSH CACHE).
+    /// Transfers nothing, and completes once the data of every write that completed earlier are on
+    /// the media (SCSI: SYNCHRONIZE CACHE of all blocks; ATA: FLUSH CACHE).
     Flush,
 }
 
@@ -25,9 +25,9 @@ impl Op {
 /// The order of a request relative to others (SAM-5 section 8.6, task attributes).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Ordering {
-    /// In any order, and over any path of the arm, that a policy chooses.
+    /// In any order that a policy chooses. A policy may also choose the path of the arm.
     Simple(Stroke),
-    /// After all requests that arrived before it, before later ones not at the head of the queue.
+    /// After all earlier requests, and before all later ones except head-of-queue requests.
     Ordered,
     /// Before every waiting request. Among several, the newest is first.
     HeadOfQueue,
@@ -51,7 +51,7 @@ pub enum Priority {
     Low,
 }
 
-/// The path of the arm to a request, as full seeks, for policies that sweep to the disk's edges.
+/// The full seeks on the way of the arm to a request, for policies that sweep to the edges.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Stroke {
     /// Straight to the request.
@@ -68,24 +68,24 @@ pub enum Stroke {
 /// A request: one operation on consecutive blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Request {
-    /// Chosen by the caller, and unique among the outstanding requests of a device.
+    /// An id that the caller chooses, unique among the outstanding requests of a device.
     pub id: u64,
     /// First block; 0 for a flush.
     pub start: Lbn,
-    /// Number of blocks: at least one, except for a flush, which has none.
+    /// Number of blocks: zero for a flush, and at least one for all other requests.
     pub sectors: SectorCount,
     /// The operation on the blocks.
     pub op: Op,
-    /// The media are accessed before it completes: a read takes nothing from the buffer, and a
-    /// write is not absorbed by the write cache (SCSI and ATA: FUA).
+    /// True if the request must access the media: a read takes nothing from the buffer, and a write
+    /// is not absorbed by the write cache (SCSI and ATA: FUA).
     pub force_unit_access: bool,
-    /// Its order relative to others.
+    /// Its order relative to other requests.
     pub ordering: Ordering,
     /// Class, for policies that distinguish classes.
     pub priority: Priority,
-    /// Number of its stream in a workload, from 0.
+    /// Number of the workload stream that it belongs to, from 0.
     pub stream: u16,
-    /// Number of its disk among several independent ones, from 0 (SCSI: logical unit).
+    /// Number of the disk that serves it, from 0, among independent disks (SCSI: logical unit).
     pub unit: u16,
 }
 
@@ -120,7 +120,7 @@ impl Request {
         self.start + self.sectors
     }
 
-    /// Returns true if a policy decides when it is served: it transfers data in any order.
+    /// Returns true if the request transfers data and a policy decides when it is served.
     #[inline]
     pub fn is_simple_transfer(&self) -> bool {
         self.op != Op::Flush && matches!(self.ordering, Ordering::Simple(_))

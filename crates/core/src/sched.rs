@@ -10,20 +10,21 @@
 //!
 //! # Ties, identical and overlapping requests
 //! Requests that a policy cannot distinguish are served in order of arrival. Requests with the same
-//! direction, first block and number of blocks differ only in age, which favours the older one:
-//! they complete in order of arrival, in the host's queue (with or without merging) and in the
-//! drive's. Exceptions are `satfdf`, `satfgdf` and `lbsatf`: the first two postpone an old request
-//! until it is due and meanwhile may serve a younger identical one; the third sets aside a request
-//! that does not fit into its batch, although a younger identical one may fit later. Requests that
-//! merely begin at the same block are equal to policies that only know block numbers; other
-//! policies distinguish them by transfer, direction and buffer.
+//! direction, first block and number of blocks differ only in age, and the older one is served
+//! first: they complete in order of arrival, both in the host's queue (with or without merging) and
+//! in the drive's. Exceptions are `satfdf`, `satfgdf` and `lbsatf`: the first two postpone an old
+//! request until it is due and meanwhile may serve a younger identical one; the third sets aside a
+//! request that does not fit into its batch, although a younger identical one may fit later.
+//! Policies that only know block numbers cannot distinguish requests that merely begin at the same
+//! block; other policies distinguish them by transfer, direction and buffer.
 //!
 //! Nothing protects overlapping requests. As in the classic studies, whose requests carry no data,
 //! no policy checks for overlap: if the policy prefers it, a read overtakes an earlier write of the
 //! same blocks, and the later of two writes reaches the media first. Only `fcfs` never reorders
-//! them. This is a drive's unrestricted reordering (SPC, Control mode page, QUEUE ALGORITHM
-//! MODIFIER 1), under which a host that needs an order submits the second request after the first
-//! completes. Ordering by overlap would make each policy differ from its published form.
+//! them. This corresponds to unrestricted reordering in a drive (SPC, Control mode page, QUEUE
+//! ALGORITHM MODIFIER 1): a host that needs an order submits the second request after the first
+//! completes. Preserving the order of overlapping requests would make each policy differ from its
+//! published form.
 //!
 //! Sequential requests stay separate unless the host's queue merges them ([`Host::merging`]).
 //!

@@ -1,14 +1,14 @@
 //! The specification of a drive, from which the layers above are built.
 //!
 //! A [`Spec`] is plain data in checked units. It is written as TOML, one file per drive; [`parse`]
-//! reads and validates it as a whole, and its errors name file, line, field, value and what was
-//! expected. Without the feature `toml`, a [`Spec`] is built by hand or through its [`Key`]s.
+//! reads and validates the whole file, and its errors name the file, line, field and value, and
+//! what was expected. Without the `toml` feature, a [`Spec`] is built by hand or by [`Key`]s.
 //!
 //! Keys are the names of the fields below; [`Key::all`] lists them. A quantity is a string with its
 //! unit (`"0.89 ms"`, `"5400 rpm"`, `"256 KiB"`, `"75 %"`); a bare number is in the unit that its
 //! key names (`surfaces`, `track_skew_sectors`, `first_ms`); a choice is a word (`"until-full"`).
 //! `name`, `summary`, `source.origin`, geometry, rotation and seek times must be given; anything
-//! else that is left out is off or zero.
+//! else that is omitted is off or zero.
 
 #[macro_use]
 mod key;
@@ -34,7 +34,7 @@ section! {
     /// A whole drive.
     #[derive(Clone, Debug, PartialEq)]
     pub struct Spec at "" |spec| (Some(spec), spec) {
-        /// Its name in the catalogue, such as `hp-c2247`.
+        /// The name in the catalogue, such as `hp-c2247`.
         name: String = String::new() => TEXT.required().shown(SheetEntry::Hidden);
         /// A one-line description for lists.
         summary: String = String::new() => TEXT.required().shown(SheetEntry::Hidden);
@@ -61,7 +61,7 @@ section! {
     pub struct Source at "source." |spec| (Some(&spec.source), &mut spec.source) {
         /// Author and date of the measurement or publication.
         origin: String = String::new() => TEXT.required().shown(SheetEntry::Hidden);
-        /// The choice among conflicting values, with the reason; empty without a conflict.
+        /// The choice among conflicting values, with the reason; empty if none conflict.
         choices: String = String::new() => TEXT.shown(SheetEntry::Hidden);
         /// `true` for values from a data sheet or an analytic model, `false` for a measured drive.
         nominal: bool = false => FLAG.shown(SheetEntry::Hidden);
@@ -103,20 +103,22 @@ impl Spec {
 }
 
 section! {
-    /// The path to the host. A rate is the time per sector at the slower of drive and host path.
+    /// The path to the host. Each rate is given as the time per sector, at the speed of the drive
+    /// or of the host path, whichever is slower.
     #[derive(Clone, Debug, PartialEq)]
     pub struct Bus at "bus." |spec| (Some(&spec.bus), &mut spec.bus) {
-        /// Time to send a sector to the host, at the slower of drive and path.
+        /// Time to send a sector to the host, limited by the drive or the path, whichever is
+        /// slower.
         read_sector: Span = Span::ZERO => TIME.fitted(1, 0.05).cited(A1);
-        /// Time to take a sector from the host.
+        /// Time to receive a sector from the host.
         write_sector: Span = Span::ZERO => TIME.fitted(1, 0.05).cited(A1);
         /// A read that has begun to send keeps the bus even when the buffer runs empty.
         hold_read: bool = false => FLAG.switched(22).cited(A1);
-        /// How long a read that keeps the bus pauses after the buffer runs empty, counted from when
-        /// the next sector is available.
+        /// Delay before a read that keeps the bus resumes after the buffer has run empty, measured
+        /// from the moment at which the next sector is available.
         ///
         /// On the RZ26 it is about 0.6 ms: reads of up to 22 sectors, whose bus transfer does not
-        /// catch up with the media, end this much sooner after their last sector.
+        /// catch up with the media, end this much sooner after their last sector than longer reads.
         read_restart: Span = Span::ZERO => TIME.fitted(1, 0.3);
         /// A write keeps the bus even when the buffer is full.
         hold_write: bool = false => FLAG.switched(22).cited(DISKSIM);
@@ -130,7 +132,7 @@ section! {
 }
 
 words! {
-    /// When a write disconnects between its data and its completion.
+    /// The point between its data and its completion at which a write disconnects.
     pub enum WriteLeaves {
         /// After its data have arrived.
         AfterData = "after-data",
@@ -145,10 +147,10 @@ section! {
     pub struct Queue at "queue." |spec| (Some(&spec.queue), &mut spec.queue) {
         /// Number of commands that the drive accepts at a time, including the one in service.
         depth: u32 = 1 => count("commands", 1, 1_000_000).cited(DISKSIM);
-        /// The policy that orders them.
+        /// The policy that orders the commands.
         policy: PolicyConfig = PolicyConfig::default() => Key::new(KeyKind::Policy);
-        /// The instant from which the arm may move to the next command: completion acknowledged,
-        /// ready, or last sector off the media.
+        /// The instant from which the arm may move to the next command: when the completion is
+        /// acknowledged, when it is ready, or when the last sector is off the media.
         preseek: PreSeek = PreSeek::Acknowledged => word(PreSeek::WORDS).cited(DISKSIM);
     }
 }
@@ -156,11 +158,11 @@ section! {
 words! {
     /// The instant from which the arm may move to the next command (levels 0, 1, 2).
     pub enum PreSeek {
-        /// Level 0: after the host acknowledged the completion.
+        /// Level 0: after the host has acknowledged the completion.
         Acknowledged = "acknowledged",
         /// Level 1: the completion message is ready.
         CompletionReady = "completion-ready",
-        /// Level 2: the last sector, and the required read-ahead, is off the media.
+        /// Level 2: the last sector and the required read-ahead are off the media.
         MediaDone = "media-done",
     }
 }
@@ -168,11 +170,11 @@ words! {
 section! {
     /// Command processing times (worthington94 table A.4; worthington96 tables 8, 12, 17, 22).
     ///
-    /// Some of them are only observable as a sum. Therefore reconnections, disconnections and
-    /// data preparation are not fitted: the overheads and completions next to them compensate.
+    /// Some of them can only be observed as a sum. So reconnections, disconnections and data
+    /// preparation are not fitted; the fitted overheads and completions compensate for them.
     #[derive(Clone, Debug, PartialEq)]
     pub struct Overheads at "overheads." |spec| (Some(&spec.overheads), &mut spec.overheads) {
-        /// Overhead before data of a buffered read are sent, if the previous command was a read.
+        /// Overhead before a buffered read sends its data, if the previous command was a read.
         read_hit_after_read: Span = Span::ZERO => TIME.fitted(0, 0.5).cited(A4);
         /// Like the previous key, if the previous command was a write.
         read_hit_after_write: Span = Span::ZERO => TIME.fitted(0, 0.5).cited(A4);
@@ -185,18 +187,18 @@ section! {
         write_hit_after_read: Span = Span::ZERO => TIME.fitted(2, 0.5).cited(A4);
         /// Like the previous key, if the previous command was a write.
         write_hit_after_write: Span = Span::ZERO => TIME.fitted(2, 0.5).cited(A4);
-        /// Added to a read miss that continues the previous command, which was also a read.
+        /// Time added to a read miss that continues the previous command, if that was also a read.
         read_miss_in_sequence: Span = Span::ZERO => TIME.fitted(3, 0.5);
-        /// Standard deviation of the overhead of such a sequential read miss, drawn at random from
-        /// the run's seed.
+        /// Standard deviation of the overhead of a read miss that continues a read; it varies at
+        /// random with the run's seed.
         read_miss_in_sequence_scatter: Span = Span::ZERO => TIME.varied(32, Variation::Jointly);
-        /// Added to a write that the write cache absorbs if the arm is on another cylinder: the
-        /// drive starts the seek before it takes the data. Has no effect on a cache that is
-        /// `deferred`, as absorbing does not move the arm.
+        /// Time added to a write that the write cache absorbs while the arm is on another cylinder:
+        /// the drive starts the seek before it receives the data. No effect with a `deferred`
+        /// cache, which does not move the arm to absorb a write.
         ///
         /// It is 0.16 ms on the Barracuda.
         write_hit_seek: Span = Span::ZERO => TIME.fitted(2, 0.3);
-        /// Added to `write_hit_seek` if the cylinder is in another zone.
+        /// Time added to `write_hit_seek` if the cylinder is in another zone.
         ///
         /// It is 0.10 ms on the Barracuda.
         write_hit_zone: Span = Span::ZERO => TIME.fitted(2, 0.3);
@@ -225,10 +227,10 @@ section! {
         extra_write_disconnect: Option<ExtraWriteDisconnect> = None
             => table(ExtraWriteDisconnect::KEYS).cited(A4);
         /// Minimum time from the arrival of a write's last block over the bus to the start of its
-        /// media write, if that waits for all blocks (`write_start`).
+        /// media write, if the media write waits for all blocks (`write_start`).
         ///
-        /// worthington94 table A.5 gives the time (0.6 ms) but not what it is measured from; the
-        /// trace of the HP C2247 shows that.
+        /// worthington94 table A.5 gives the time (0.6 ms) but not the instant from which it is
+        /// measured; the trace of the HP C2247 shows it.
         write_minimum_delay: Span = Span::ZERO => TIME.fitted(4, 0.3).cited(A5);
         /// The number of sectors for which a media write waits.
         write_start: WriteStart = WriteStart::default() => table(WriteStart::KEYS).cited(A5);
@@ -245,7 +247,7 @@ section! {
     ) {
         /// Replaces the write's command overhead.
         command: Span = Span::ZERO => TIME.required().fitted(4, 0.5).cited(A4);
-        /// Cost of the disconnect itself, in parallel with the mechanism.
+        /// Time for the disconnect itself, in parallel with the mechanism.
         disconnect: Span = Span::ZERO
             => TIME.required().shown(SheetEntry::As("extra_write_disconnect_ms")).cited(A4);
         /// Time from the disconnect to the attempt to reconnect.
@@ -273,11 +275,11 @@ section! {
         /// For large requests.
         large: SectorCount = SectorCount(1)
             => size(1).required().varied(33, Variation::Jointly).cited(A5);
-        /// The first size that counts as large.
+        /// The smallest size that counts as large.
         large_from: SectorCount = SectorCount(1)
             => size(1).required().varied(33, Variation::Jointly).cited(A5);
-        /// For a write of any size that continues the previous command, another write; otherwise
-        /// its size decides.
+        /// For a write of any size that continues the previous command, if that was also a write;
+        /// if absent, the size decides.
         sequential: Option<SectorCount> = None => size(1).varied(33, Variation::Jointly);
     }
 }

@@ -1,9 +1,9 @@
 //! Devices whose types are known only at run time.
 //!
-//! The type of a host queue above a drive is `Host<Drive>`, and the compiler builds each policy for
-//! it. A device stack written in a study or on a command line has no such static type: it is a
-//! [`BoxedDevice`], and policies above it query positions through a trait object. Some devices do
-//! not know positions; for those, [`policy`] rejects policies that need them.
+//! The type of a host queue above a drive is `Host<Drive>`, and the compiler generates each policy
+//! for it. A stack of devices from a study or a command line has no such static type. It is a
+//! [`BoxedDevice`], and policies above it query positions through a trait object. For devices that
+//! do not know positions, [`policy`] rejects the policies that need them.
 
 use std::fmt;
 
@@ -14,7 +14,7 @@ use crate::request::Request;
 use crate::sched::{Estimate, Knowledge, Policy, PolicyConfig, Rehearse, Shape};
 use crate::units::{Instant, Span};
 
-/// Any device. Policies above it may use no more than its [`knowledge`](Self::knowledge).
+/// Any device. Policies above it may only use its [`knowledge`](Self::knowledge).
 pub struct BoxedDevice(Inner);
 
 enum Inner {
@@ -70,13 +70,13 @@ impl BoxedDevice {
         Self(Inner::Positioned(Box::new(device)))
     }
 
-    /// Boxes `device`, which knows only block numbers. A host queue is one: it has its own order,
-    /// so the service time of a request does not determine when it is served.
+    /// Boxes `device`, which knows only block numbers. A host queue is such a device: it has its
+    /// own order, so the service time of a request does not determine when the request is served.
     pub fn opaque(device: impl Device + 'static) -> Self {
         Self(Inner::Opaque(Box::new(device)))
     }
 
-    /// Wraps the device; the result has the same knowledge.
+    /// Wraps the device. The result has the same knowledge.
     pub fn wrap<W: Positioned>(self, wrap: impl FnOnce(Self) -> W) -> Self {
         match self.0 {
             Inner::Positioned(_) => Self::new(wrap(self)),
@@ -84,7 +84,7 @@ impl BoxedDevice {
         }
     }
 
-    /// Returns the knowledge that policies can obtain from it.
+    /// Returns the knowledge that policies can obtain from the device.
     pub fn knowledge(&self) -> Knowledge {
         match self.0 {
             Inner::Positioned(_) => Knowledge::TimesAndBuffer,
@@ -92,7 +92,7 @@ impl BoxedDevice {
         }
     }
 
-    /// Checks that it has the knowledge that `policy` needs.
+    /// Checks that the device has the knowledge that `policy` needs.
     ///
     /// # Errors
     /// If it does not.
@@ -150,7 +150,7 @@ impl Estimate for BoxedDevice {
     type Outlook<'a> = View<'a>;
     type Rehearsal = BoxedRehearsal;
 
-    /// For a device without positions, only the number of blocks is known, and the rest is zero.
+    /// Returns the shape. For a device without positions, all fields but the blocks are zero.
     fn shape(&self) -> Shape {
         match &self.0 {
             Inner::Positioned(device) => device.shape(),
@@ -238,12 +238,12 @@ impl Rehearse for BoxedRehearsal {
     }
 }
 
-/// The error that a policy needs more knowledge than the device has.
+/// The error for a policy that needs more knowledge than the device has.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InsufficientKnowledge {
     /// The policy, as written.
     pub policy: String,
-    /// The knowledge that it needs.
+    /// The knowledge that the policy needs.
     pub needs: Knowledge,
 }
 
@@ -259,7 +259,7 @@ impl std::error::Error for InsufficientKnowledge {}
 /// Creates a policy for `device`, with nothing pending.
 ///
 /// # Errors
-/// If it needs more knowledge than the device has.
+/// If the policy needs more knowledge than the device has.
 pub fn policy(
     config: &PolicyConfig,
     device: &BoxedDevice,

@@ -1,8 +1,8 @@
 //! Summary statistics of a run: moments, percentiles, confidence intervals, time averages, and the
 //! distance between two distributions.
 //!
-//! Spans and instants are recorded one at a time in constant memory, except for [`demerit()`],
-//! which needs whole samples. Sums are integers, so results are exactly reproducible.
+//! Spans and instants are recorded one at a time in constant memory; only [`demerit()`] needs whole
+//! samples. Sums are integers, so results are exactly reproducible.
 
 mod confidence;
 mod histogram;
@@ -46,11 +46,11 @@ pub struct ResponseStats {
     pub mean_ms: f64,
     /// Half the width of the mean's 95 % confidence interval; `None` below 512 responses.
     pub ci95_ms: Option<f64>,
-    /// Standard deviation; `None` below two responses.
+    /// Standard deviation, in milliseconds; `None` below two responses.
     pub std_ms: Option<f64>,
     /// Squared coefficient of variation; `None` below two responses or with a mean of zero.
     pub cv2: Option<f64>,
-    /// Median; like the next four, accurate to 0.1 % or 64 ns.
+    /// Median. This and the next four values are accurate to 0.1 % or 64 ns.
     pub p50_ms: f64,
     /// 90th percentile of the responses.
     pub p90_ms: f64,
@@ -66,7 +66,7 @@ pub struct ResponseStats {
 
 impl ResponseStats {
     /// Creates the combined statistics of independent replications. The confidence interval is
-    /// Student's over the means of the non-empty ones, and `None` with fewer than two.
+    /// Student's, over the means of at least two non-empty replications.
     pub fn from_replications<'s>(runs: impl Iterator<Item = &'s ResponseSummary>) -> Option<Self> {
         let mut all = ResponseSummary::default();
         let mut means_ms = Vec::new();
@@ -82,7 +82,7 @@ impl ResponseStats {
 }
 
 impl ResponseSummary {
-    /// Records the next response of the series. Panics when it is negative.
+    /// Records the next response of the series. Panics when the response is negative.
     #[inline]
     pub fn record(&mut self, response: Span) {
         self.moments.record(response);
@@ -90,8 +90,8 @@ impl ResponseSummary {
         self.batches.record(response);
     }
 
-    /// Adds everything from `other`, an independent series (see [`BatchMeans::merge`]; for
-    /// dependent series all values except the confidence interval are valid).
+    /// Adds everything from `other`, an independent series; see [`BatchMeans::merge`]. If the
+    /// series is dependent, all values except the confidence interval are valid.
     pub fn merge(&mut self, other: &Self) {
         self.moments.merge(&other.moments);
         self.histogram.merge(&other.histogram);
@@ -108,7 +108,7 @@ impl ResponseSummary {
         both
     }
 
-    /// Returns the count, the mean and the deviation.
+    /// Returns the moments: count, mean and deviation.
     pub const fn moments(&self) -> &Moments {
         &self.moments
     }
@@ -145,12 +145,12 @@ pub struct Moments {
     count: u64,
     sum: u128,
     squares: u128,
-    /// Number of times that `squares` has passed 2^128.
+    /// Number of times that `squares` has wrapped at 2^128.
     carries: u64,
 }
 
 impl Moments {
-    /// Records `span`. Panics when it is negative.
+    /// Records `span`. Panics if it is negative.
     #[inline]
     pub fn record(&mut self, span: Span) {
         let ns = u128::from(elapsed_ns(span));
@@ -205,17 +205,18 @@ impl Moments {
         (self.sum > 0).then(|| variance / (mean * mean))
     }
 
-    /// The textbook formula `squares - sum² / count` loses all digits when the spread is small
-    /// compared to the mean, and its integer form overflows. Around the mean rounded down, `floor =
-    /// (sum - rest) / count`, the sum of squares is `squares - floor * (sum + rest)`: an integer,
-    /// and no term exceeds `squares`. The rounding adds exactly `rest² / count`.
+    /// Returns the variance in ns². The textbook formula `squares - sum² / count` loses all digits
+    /// when the spread is small compared to the mean, and its integer form overflows. Around the
+    /// mean rounded down, `floor = (sum - rest) / count`, the sum of squares is `squares - floor *
+    /// (sum + rest)`. This is an integer, and no term exceeds `squares`. The rounding adds exactly
+    /// `rest² / count`.
     fn variance_ns2(&self) -> Option<f64> {
         if self.count < 2 {
             return None;
         }
         if self.carries > 0 {
-            // Such large sums (10^12 spans of five hours stay below) come from a queue that grows
-            // without limit: the spread is as large as the mean, and few digits cancel.
+            // Such large sums come from a queue that grows without limit (10^12 spans of five hours
+            // are still smaller). The spread is then as large as the mean, so few digits cancel.
             let squares = self.carries as f64 * 2f64.powi(128) + self.squares as f64;
             let sum = self.sum as f64;
             let count = self.count as f64;
@@ -235,7 +236,7 @@ impl Moments {
     }
 }
 
-/// A sample in ascending order, sorted once for many comparisons.
+/// A sample in ascending order, which is sorted once for many comparisons.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SortedSpans(Vec<Span>);
 
@@ -258,13 +259,14 @@ impl FromIterator<Span> for SortedSpans {
     }
 }
 
-/// Returns the demerit figure: root mean square horizontal distance between the distributions of
-/// two samples, to the nearest nanosecond; `None` when a sample is empty.
+/// Returns the demerit figure: the root mean square horizontal distance between the distributions
+/// of two samples, to the nearest nanosecond; `None` when a sample is empty.
 ///
 /// # What it does
 /// Integrates `(f(u) - g(u))²` over `u` from 0 to 1, where `f` and `g` are the quantile functions
-/// of the samples, both step functions, and takes the root. For samples of equal size that is the
-/// root mean square difference of their order statistics. It needs neither bins nor interpolation.
+/// of the samples, both step functions, and takes the square root. For samples of equal size that
+/// is the root mean square difference of their order statistics. It needs neither bins nor
+/// interpolation.
 ///
 /// # Origin
 /// Ruemmler and Wilkes, "An introduction to disk drive modeling", IEEE Computer 27(3), 1994, as
@@ -296,9 +298,12 @@ pub fn demerit(a: &SortedSpans, b: &SortedSpans) -> Option<Span> {
     let (width_a, width_b) = (len_b / common, len_a / common);
     let range = u128::from(len_a) * u128::from(width_a);
     // Ensures that neither half below can overflow.
-    assert!(range <= 1 << 64, "samples of {len_a} and {len_b} spans");
+    assert!(
+        range <= 1 << 64,
+        "samples of {len_a} and {len_b} spans are too large"
+    );
 
-    // The integral, in two overlapping halves of 64 bits, because squares alone may need 128.
+    // The integral, in two overlapping halves of 64 bits, as squares alone may need 128 bits.
     let (mut high, mut low) = (0u128, 0u128);
     let (mut i, mut j) = (0, 0);
     let (mut remaining_a, mut remaining_b) = (width_a, width_b);
@@ -335,7 +340,7 @@ mod tests {
 
     #[test]
     fn the_first_integers_have_their_closed_form() {
-        // 1..=n: mean (n + 1) / 2, variance n (n + 1) / 12; n = 2999 makes both whole.
+        // 1..=n has mean (n + 1) / 2 and variance n (n + 1) / 12; n = 2999 makes both integers.
         let moments = moments_of(1..=2999);
         assert_eq!(moments.count(), 2999);
         assert_eq!(moments.mean(), Some(Span::from_ns(1500)));
@@ -346,7 +351,7 @@ mod tests {
 
     #[test]
     fn a_large_mean_costs_no_digits() {
-        // 11 days and 1..=4 ns: non-integer mean, variance 5/3.
+        // 11 days plus 1 to 4 ns: the mean is not an integer, and the variance is 5/3.
         let day = 86_400_000_000_000;
         let moments = moments_of((1..=4).map(|ns| 11 * day + ns));
         assert_eq!(moments.variance_ns2(), Some(5.0 / 3.0));
@@ -363,7 +368,7 @@ mod tests {
 
     #[test]
     fn squares_beyond_128_bits_are_counted() {
-        // Equal numbers of zeros and largest spans: the variance of n is (max / 2)² n / (n - 1).
+        // Half of n spans are zero, and half maximal: the variance is (max / 2)² n / (n - 1).
         let moments = moments_of([0, i64::MAX].repeat(1000));
         let mut halves = moments_of([0].repeat(1000));
         halves.merge(&moments_of([i64::MAX].repeat(1000)));
@@ -396,8 +401,8 @@ mod tests {
 
     #[test]
     fn unequal_sizes_weigh_the_overlaps_of_their_steps() {
-        // Steps of 0, 6 (halves) and 0, 3, 9 (thirds) overlap for 1/3, 1/6, 1/6, 1/3 of the way
-        // at distances 0, 3, 3, 3: mean square 6.
+        // Steps of 0, 6 (halves) and 0, 3, 9 (thirds) overlap for 1/3, 1/6, 1/6 and 1/3 at
+        // distances of 0, 3, 3 and 3, so the mean square is 6.
         let distance = demerit(&sorted([6_000, 0]), &sorted([9_000, 0, 3_000]));
         assert_eq!(distance, Some(Span::from_ns(2_449))); // 1000 sqrt(6) = 2449.49
     }
@@ -409,7 +414,7 @@ mod tests {
     }
 
     #[test]
-    fn the_longest_spans_do_not_wrap() {
+    fn the_longest_spans_do_not_overflow() {
         let zero = sorted([0, 0, 0]);
         let longest = sorted([i64::MAX; 2]);
         assert_eq!(demerit(&zero, &longest), Some(Span::from_ns(i64::MAX)));

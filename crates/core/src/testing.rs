@@ -1,7 +1,7 @@
-//! Random numbers for tests of this and other crates.
+//! Random numbers for the tests of this and other crates.
 //!
-//! The sequence of each generator is fixed, so that a seed names the same case everywhere. This
-//! module is only compiled with the feature `testing`.
+//! The sequence of each generator is fixed, so that a seed identifies the same case everywhere.
+//! This module is only compiled with the `testing` feature.
 
 use rand_core::{Rng, SeedableRng};
 
@@ -37,7 +37,7 @@ impl Random {
         min + self.below(max - min + 1)
     }
 
-    /// Returns one of `all`.
+    /// Returns a random element of `all`.
     pub fn choose<T: Copy>(&mut self, all: &[T]) -> T {
         all[self.below(all.len() as u64) as usize]
     }

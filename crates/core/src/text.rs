@@ -1,4 +1,4 @@
-//! The syntax of quantities with units, names, and calls with parameters.
+//! The syntax of names, of quantities with units, and of calls with parameters.
 //!
 //! Specifications, workloads and policies consist of words, and of calls such as
 //! `poisson(rate=60/s)`. This module parses the punctuation; its callers define the meaning.
@@ -18,7 +18,7 @@ use crate::units::Span;
 pub struct Call<'t> {
     /// The name before the parentheses.
     pub name: &'t str,
-    /// The parameters in order; a key may occur twice.
+    /// The parameters in order. A key may occur twice.
     pub parameters: Vec<(&'t str, &'t str)>,
 }
 
@@ -28,23 +28,23 @@ impl<'t> Call<'t> {
         text.split_once('(').map_or(text, |(name, _)| name).trim()
     }
 
-    /// Parses `name` or `name(key=value, ...)`; errors name the field `field`.
+    /// Parses `name` or `name(key=value, ...)`. Errors refer to the field `field`.
     pub fn read(text: &'t str, field: &str) -> Result<Self, InputError> {
         Self::read_in_order(text, field, &[])
     }
 
     /// Like [`Self::read`], but the first parameters may be bare values for `keys`, in order.
     pub fn read_in_order(text: &'t str, field: &str, keys: &[&'t str]) -> Result<Self, InputError> {
-        let written = text.trim();
-        let Some((before_parenthesis, rest)) = written.split_once('(') else {
-            if written.contains('=') {
-                return Err(InputError::new(field, written, CALL_SYNTAX));
+        let trimmed = text.trim();
+        let Some((before_parenthesis, rest)) = trimmed.split_once('(') else {
+            if trimmed.contains('=') {
+                return Err(InputError::new(field, trimmed, CALL_SYNTAX));
             }
-            let (name, parameters) = (written, Vec::new());
+            let (name, parameters) = (trimmed, Vec::new());
             return Ok(Self { name, parameters });
         };
         let Some(arguments) = rest.strip_suffix(')').filter(|inner| is_balanced(inner)) else {
-            return Err(InputError::new(field, written, expected_call(written)));
+            return Err(InputError::new(field, trimmed, expected_call(trimmed)));
         };
         let name = before_parenthesis.trim();
         let (mut parameters, mut keys, mut before) = (Vec::new(), keys.iter(), "");
@@ -79,7 +79,7 @@ impl<'t> Call<'t> {
 
 const CALL_SYNTAX: &str = "a name with its parameters in parentheses, name(key=value, ...)";
 
-/// Returns what the error about `text`, whose parentheses do not match, expects.
+/// Returns the "expected" part of the error for `text`, whose parentheses do not match.
 fn expected_call(text: &str) -> String {
     let [opened, closed] = ['(', ')'].map(|mark| text.matches(mark).count());
     match opened.abs_diff(closed) {
@@ -89,7 +89,7 @@ fn expected_call(text: &str) -> String {
     }
 }
 
-/// Returns a parameter of the call `name`; fails if another follows without a comma.
+/// Returns a parameter of the call `name`. Fails if another parameter follows without a comma.
 fn parameter<'t>(
     name: &str,
     key: &'t str,
@@ -149,9 +149,9 @@ fn is_balanced(text: &str) -> bool {
     depth == 0
 }
 
-/// The parameters of one call and the keys read so far. All errors name the parameter.
+/// The parameters of one call, and the keys that were read so far. All errors name the parameter.
 pub struct Args<'t, C = ()> {
-    /// Additional input for the reader.
+    /// Additional input for the parser.
     pub context: C,
     name: &'t str,
     parameters: Vec<(&'t str, &'t str)>,
@@ -163,10 +163,10 @@ pub(crate) const NO_PARAMETERS: &str = "only the name, without parameters";
 const TIME: &str = "a time above 0, up to an hour, with its unit, such as \"31.2 ms\"";
 const TIME_OR_NONE: &str = "a time from 0 to an hour with its unit, such as \"5 ms\"";
 const RATE: &str = "a rate from one per hour to 1000000000/s, such as \"32/s\"";
-const SHARE: &str = "a percentage from 0 % to 100 %, with its sign, such as \"67 %\"";
+const SHARE: &str = "a percentage from 0 % to 100 %, with the % sign, such as \"67 %\"";
 
 impl<'t, C> Args<'t, C> {
-    /// Creates the parameters of `call`, for a reader that needs `context`.
+    /// Creates the parameters of `call`, for a parser that needs `context`.
     pub fn new(call: &Call<'t>, context: C) -> Self {
         Self {
             context,
@@ -176,7 +176,7 @@ impl<'t, C> Args<'t, C> {
         }
     }
 
-    /// Returns the value of `key`, parsed by `read`; `None` if it is not given.
+    /// Returns the value of `key`, parsed by `read`; `None` if the key is not given.
     pub fn maybe<T>(
         &mut self,
         key: &'static str,
@@ -188,7 +188,7 @@ impl<'t, C> Args<'t, C> {
         })
     }
 
-    /// Returns the value of `key`, if any. `read` takes value and field, and has its own errors.
+    /// Returns the value of `key`, if any. `read` gets value and field, and returns its own errors.
     pub fn maybe_read<T>(
         &mut self,
         key: &'static str,
@@ -215,20 +215,20 @@ impl<'t, C> Args<'t, C> {
     ) -> Result<T, InputError> {
         let value = self.maybe(key, expected, read)?;
         value.ok_or_else(|| match self.misspelt(key) {
-            Some(written) => InputError::unknown(self.name, written, "a known parameter", &[key]),
+            Some(given) => InputError::unknown(self.name, given, "a known parameter", &[key]),
             None => InputError::missing(self.field(key), expected),
         })
     }
 
-    /// Returns the mean time between events, given as `mean` or as `rate`.
+    /// Returns the mean time between events, which is given as `mean` or as `rate`.
     pub fn mean_or_rate(&mut self) -> Result<Span, InputError> {
         let mean = self.maybe("mean", TIME, positive_span)?;
         let rate = self.maybe("rate", RATE, quantity::interval)?;
         match (mean, rate) {
             (Some(pause), None) | (None, Some(pause)) => Ok(pause),
             (Some(_), Some(_)) => {
-                let expected = "a rate or a mean, not both";
-                Err(InputError::new(self.field("rate"), "both", expected))
+                let found = "both a rate and a mean";
+                Err(InputError::shown(self.field("rate"), found, "one of them"))
             }
             (None, None) => self.need("rate", RATE, quantity::interval),
         }
@@ -239,7 +239,7 @@ impl<'t, C> Args<'t, C> {
         self.need(key, TIME, positive_span)
     }
 
-    /// Returns a time that may be zero; zero if not given.
+    /// Returns a time that may be zero, or zero if it is not given.
     pub fn time_or_none(&mut self, key: &'static str) -> Result<Span, InputError> {
         Ok(self.maybe_time(key)?.unwrap_or_default())
     }
@@ -335,12 +335,12 @@ impl<'t, C> Args<'t, C> {
         }
     }
 
-    /// Returns all pairs as given, for calls whose keys are themselves values.
+    /// Returns all parameters as given, for calls whose keys are themselves values.
     pub fn pairs(&mut self) -> Vec<(&'t str, &'t str)> {
         std::mem::take(&mut self.parameters)
     }
 
-    /// Returns the name of the parameter `key` in errors.
+    /// Returns the name that errors use for the parameter `key`.
     pub fn field(&self, key: &str) -> String {
         format!("{}.{key}", self.name)
     }
@@ -359,7 +359,7 @@ impl<'t, C> Args<'t, C> {
         Err(InputError::new(self.name, unknown, expected))
     }
 
-    /// Returns a given key that is probably a misspelling of `key`.
+    /// Returns a given parameter name that is probably a misspelling of `key`.
     fn misspelt(&self, key: &str) -> Option<&'t str> {
         let mut keys = self.parameters.iter().map(|(name, _)| *name);
         keys.find(|name| !self.known.contains(name) && nearest(name, &[key]).is_some())

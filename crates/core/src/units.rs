@@ -35,7 +35,7 @@ impl Instant {
         self.0 as f64 / 1e9
     }
 
-    /// Returns the time from `other` to this instant, negative when `other` is later.
+    /// Returns the time from `other` to this instant, which is negative when `other` is later.
     #[inline]
     pub const fn after(self, other: Self) -> Span {
         Span(self.0 - other.0)
@@ -61,7 +61,7 @@ impl AddAssign<Span> for Instant {
     }
 }
 
-/// Panics when the right side is later than the left: time never runs backwards.
+/// Panics when the right operand is later than the left one, because time never runs backwards.
 impl Sub for Instant {
     type Output = Span;
     #[inline]
@@ -73,7 +73,7 @@ impl Sub for Instant {
     }
 }
 
-// This and similar functions are separate, so that the messages do not slow down the hot path.
+// This and similar functions are separate so that the messages do not slow down the hot path.
 #[cold]
 #[inline(never)]
 fn time_runs_backwards(at: Instant, earlier: Instant) -> ! {
@@ -204,8 +204,8 @@ impl fmt::Display for Span {
     }
 }
 
-/// A position on the platter, or a difference of positions: a fraction of a revolution in units of
-/// 2^-64, so that arithmetic wraps like the platter.
+/// A position on the platter, or a difference of two positions: a fraction of a revolution, in
+/// units of 2^-64, so that arithmetic wraps like the platter.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Angle(u64);
 
@@ -231,7 +231,7 @@ impl Angle {
         self.0
     }
 
-    /// Returns the revolutions in `[0, 1)`, for display.
+    /// Returns the fraction of a revolution, in `[0, 1)`, for display.
     pub fn as_revolutions(self) -> f64 {
         self.0 as f64 / 2f64.powi(64)
     }
@@ -259,7 +259,7 @@ pub struct SectorCount(pub u64);
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Cylinder(pub u32);
 
-/// A data surface, by its head.
+/// A data surface, identified by its head.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Head(pub u32);
 
@@ -268,7 +268,7 @@ pub struct Head(pub u32);
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Bytes(pub u64);
 
-/// Panics when the right side is beyond the left.
+/// Panics when the right operand is beyond the left one.
 impl Sub for Lbn {
     type Output = SectorCount;
     #[inline]
@@ -325,7 +325,7 @@ mod tests {
 
     #[test]
     fn angles_wrap_after_a_revolution() {
-        // A quarter revolution minus three quarters is half a revolution forward.
+        // A quarter of a revolution minus three quarters is half a revolution forward.
         let quarters = |n| Angle::from_fraction(n, 4);
         assert_eq!(quarters(1) - quarters(3), Angle::from_fraction(1, 2));
         assert_eq!(quarters(7), quarters(3));

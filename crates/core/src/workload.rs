@@ -1,7 +1,7 @@
 //! Synthetic workloads: the arrival times, locations, sizes and directions of requests.
 //!
-//! A [`Workload`] is one or more streams, each with its arrivals, placement and sizes. It is
-//! written as an expression, `poisson(rate=60/s) uniform size=8KiB reads=67%`, with `+` between
+//! A [`Workload`] consists of one or more streams, each with its arrivals, placement and sizes. It
+//! is written as an expression, `poisson(rate=60/s) uniform size=8KiB reads=67%`, with `+` between
 //! streams, or as a TOML file with the same generators:
 //!
 //! ```toml
@@ -40,16 +40,16 @@ pub struct GeneratorInfo {
     pub name: &'static str,
     /// A one-line description for lists.
     pub summary: &'static str,
-    /// Its parameters as written, such as `rate=60/s`, each with its meaning.
+    /// The parameters as written, such as `rate=60/s`, each with its meaning.
     pub parameters: &'static [(&'static str, &'static str)],
-    /// Publication that defines it, or its use.
+    /// The publication that defines it, or what it is used for.
     pub origin: &'static str,
 }
 
-/// Generates the enumeration of a family's members, the table of their documentation, the parser
-/// that finds one by name, and functions that call the member's, each with its call arguments in
-/// braces because a macro cannot repeat them for each member. `samplers` adds the enumeration of
-/// the members' samplers, so that a request costs predictable branches instead of indirect calls.
+/// Generates the enumeration of the generators of a family, the table of their documentation, the
+/// parser that finds one by name, and functions that call those of the member. Call arguments are
+/// in braces because a macro cannot repeat them for each member. `samplers` adds the enumeration of
+/// the members' samplers, so that a request needs predictable branches instead of indirect calls.
 macro_rules! family {
     (
         $(#[$about:meta])*
@@ -108,7 +108,7 @@ macro_rules! family {
     ) => {
         #[derive(Clone, Debug)]
         pub(in crate::workload) enum $samplers {
-            $($member(<$member as $member_trait>::Draw)),+
+            $($member(<$member as $member_trait>::Sampler)),+
         }
 
         impl $family {
@@ -123,7 +123,7 @@ macro_rules! family {
             #[inline]
             pub(in crate::workload) fn next(&mut self, $($arg: $type),+) -> u64 {
                 match self {
-                    $(Self::$member(draw) => draw.next $call),+
+                    $(Self::$member(sampler) => sampler.next $call),+
                 }
             }
         }
@@ -132,7 +132,6 @@ macro_rules! family {
 
 use family;
 
-/// Returns the names of generators.
 fn names(infos: &[GeneratorInfo]) -> Vec<&'static str> {
     infos.iter().map(|info| info.name).collect()
 }
@@ -198,9 +197,9 @@ pub struct Stream {
 }
 
 impl Stream {
-    /// Creates the random workload of worthington94 section 5: 8 KB in sectors of 512 bytes, two
-    /// reads per write, uniform over the disk at multiples of 8 KB; with arrivals 31.2 ms apart on
-    /// average, which keep drives of that era busy but far from saturated.
+    /// Creates the random workload of worthington94 section 5: requests of 8 KB in sectors of 512
+    /// bytes, with two reads per write, uniform over the disk at multiples of 8 KB. Arrivals are
+    /// 31.2 ms apart on average, which keeps drives of that era busy but far from saturated.
     pub fn worthington94() -> Self {
         Self {
             arrivals: Arrivals::Open(Pauses::poisson(Span::from_ms(31.2))),
@@ -210,7 +209,7 @@ impl Stream {
         }
     }
 
-    /// Returns its requests on `disk` from `seed`, as the first stream of a workload.
+    /// Returns the requests of this stream on `disk`, generated from `seed` as for a first stream.
     ///
     /// # Panics
     /// If a request does not fit on the disk, or a share is not between 0 and 1.
@@ -218,7 +217,7 @@ impl Stream {
         self.requests_of(disk, seed, 0, 1)
     }
 
-    /// Returns the requests of stream `number` of `count`; request `k` has id `number + k * count`.
+    /// Returns the requests of stream `number` of `count`. Request `k` has id `number + k * count`.
     fn requests_of(&self, disk: Disk, seed: u64, number: usize, count: usize) -> Requests {
         assert!(
             (0.0..=1.0).contains(&self.read_share),
@@ -230,7 +229,7 @@ impl Stream {
         Requests::new(self, disk, seed, number, count)
     }
 
-    /// Returns the first value that is inconsistent or does not fit on the disk.
+    /// Returns an error for the first value that is inconsistent or does not fit on the disk.
     fn error(&self, disk: Disk) -> Option<InputError> {
         let bounds = self.sizes.bounds();
         if bounds.unit.0 == 0 || bounds.max.0 == 0 || bounds.max > disk.max_sectors() {
@@ -238,18 +237,18 @@ impl Stream {
             let expected = disk.size_expected(disk.max_sectors());
             return Some(InputError::new("size", &found, expected));
         }
-        self.places.error(places::Room::new(disk, bounds))
+        self.places.error(places::PlacementSpace::new(disk, bounds))
     }
 }
 
-/// Concurrent streams, at least one.
+/// One or more concurrent streams.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Workload {
-    /// Streams that run at the same time.
+    /// The streams, which run at the same time.
     pub streams: Vec<Stream>,
 }
 
-/// Maximum number of streams of a workload: each event scans all of them.
+/// Maximum number of streams in a workload. It is limited because each event scans all of them.
 const MAX_STREAMS: usize = 1_000;
 
 fn check_streams(count: usize) -> Result<(), InputError> {
@@ -289,10 +288,10 @@ impl Workload {
         })
     }
 
-    /// Parses a workload from the text of a TOML file, for `disk`. Errors name the file `file`.
+    /// Parses a workload from the text of a TOML file, for `disk`. Errors call the file `file`.
     ///
     /// # Errors
-    /// Like those of [`Self::parse`], with file and line; also if the text is not TOML.
+    /// Those of [`Self::parse`], with the file and line, and an error if the text is not TOML.
     #[cfg(feature = "toml")]
     pub fn parse_toml(text: &str, file: &str, disk: Disk) -> Result<Self, InputError> {
         document::read(text, file, disk)
@@ -354,7 +353,7 @@ fn stream_of_expression(words: &[&str], disk: Disk) -> Result<Stream, InputError
 }
 
 /// Returns true if a word belongs after the arrivals: a size, a share of reads, or a placement.
-/// Arrivals with the name of a placement are recognized by their parameters.
+/// Arrivals that have the name of a placement are recognized by their parameters.
 fn belongs_after_arrivals(word: &str) -> bool {
     let (name, rest) = word.split_at(word.find(['(', '=']).unwrap_or(word.len()));
     let is_setting = rest.starts_with('=');

@@ -8,9 +8,9 @@
 //! | [`Delay`] | adds a latency to every request |
 //! | [`Faults`] | injects errors, delays, recalibrations and outages |
 //!
-//! Each is generic over the wrapped device and is itself a device, so wrappers stack in any order.
-//! A wrapper around a device that a policy can query ([`Estimate`]) forwards the queries, so a host
-//! queue can wrap it:
+//! Each wrapper is generic over the wrapped device and is itself a device, so wrappers stack in any
+//! order. If a policy can query the wrapped device ([`Estimate`]), the wrapper forwards the
+//! queries, so a host queue can wrap it:
 //!
 //! ```
 //! use diskarm_core::drive::Drive;
@@ -31,8 +31,8 @@
 //!
 //! [`Estimate`]: crate::sched::Estimate
 
-/// Implements the named methods of a device, or of its estimates, by forwarding them to a field, to
-/// the expression that follows `self`, or to one for shared and one for exclusive access.
+/// Implements the named methods of `Device` or `Estimate` by forwarding them to a field, to the
+/// expression that follows `self`, or to one expression for shared and one for exclusive access.
 ///
 /// ```ignore
 /// impl Device for Wrapper {

@@ -1,7 +1,7 @@
 //! The catalogue of drives, one TOML file each in `data/`, and [`text`], which writes such files.
 //!
 //! `diskarm_core::spec` reads specifications. A new drive needs one file and one line in
-//! [`CATALOGUE`]. A drive whose name ends in `-calibrated` is the one without that suffix, fitted
+//! [`CATALOGUE`]. A drive whose name ends in `-calibrated` is the drive without that suffix, fitted
 //! to the first half of a measured trace; `cargo xtask calibrate` writes these.
 
 #![warn(missing_docs)]

@@ -1,5 +1,5 @@
-//! Specifications as text: sets values and keeps everything else as written (comments, order,
-//! spaces), or writes complete texts ([`specification`]), also from a data sheet ([`Datasheet`]).
+//! Edits the text of specifications: sets values and keeps everything else (comments, order,
+//! spaces). Also writes complete texts ([`specification`]), even from a data sheet ([`Datasheet`]).
 //!
 //! Values are not checked here: `diskarm_core::spec::parse` reads the result and reports errors.
 
@@ -106,7 +106,7 @@ pub fn rewrite(base: &str, edits: &[Edit]) -> Result<String, InputError> {
     Ok(unix)
 }
 
-/// Returns the comments above the values of a specification, each on one line, by their keys.
+/// Returns the comments above the values of a specification, each joined to one line, by key.
 ///
 /// # Errors
 /// If `text` is not TOML.
@@ -170,7 +170,7 @@ fn table_at<'t>(root: &'t mut Table, path: &str) -> Option<&'t mut dyn TableLike
     Some(table)
 }
 
-/// Sets a value and keeps the spaces and comments of the old one; `None` if it is a table.
+/// Sets a value and keeps the spaces and comments of the old one; `None` if that is a table.
 fn set(table: &mut dyn TableLike, key: &str, value: &Value) -> Option<()> {
     let Some(item) = table.get_mut(key) else {
         table.insert(key, Item::Value(write::value(key, value, false)));

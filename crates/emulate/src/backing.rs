@@ -25,7 +25,8 @@ pub trait Backing: Device {
         None
     }
 
-    /// Moves the arm to the track of a block while no request is outstanding; returns its arrival.
+    /// Moves the arm to the track of a block while no request is outstanding; returns when it
+    /// arrives.
     fn seek(&mut self, now: Instant, _at: Lbn) -> Instant {
         now
     }
@@ -33,7 +34,7 @@ pub trait Backing: Device {
     /// Changes the buffer rules, watermarks and write caching. Only called if there is a spec.
     fn set_buffer(&mut self, _now: Instant, _spec: &Spec) {}
 
-    /// Replaces the defects, while no request is outstanding. The number of blocks stays the same.
+    /// Replaces the defects, while no request is outstanding. The number of blocks does not change.
     /// Fails if the geometry is inconsistent, or the device has no geometry of its own.
     fn set_geometry(&mut self, _now: Instant, geometry: &Geometry) -> Result<(), InputError> {
         let zones = geometry.zones.len();
@@ -110,15 +111,17 @@ pub trait Store: Send {
     }
 
     /// Called when the device has received a write or a flush. `data` will be stored with
-    /// [`Self::write`] once the device has completed the write; it is empty if already stored.
+    /// [`Self::write`] once the device has completed the write; `data` is empty if they are already
+    /// stored.
     fn submitted(&mut self, _request: &Request, _data: Vec<u8>) {}
 
-    /// Called when the device has completed a write or a flush. If `counts`, it succeeded, and the
-    /// data of a write are stored next unless they already are; otherwise it failed or was aborted.
+    /// Called when the device has completed a write or a flush. If `counts`, the request succeeded,
+    /// and the data of a write are stored next unless they already are. Otherwise it failed or was
+    /// aborted.
     fn completed(&mut self, _request: &Request, _counts: bool) {}
 
     /// Called when a write whose data were stored at `at` in advance is aborted before the device
-    /// receives it. `before` earlier writes at `at` are still pending. The data stay.
+    /// receives it. `before` earlier writes at `at` are still pending. The data remain stored.
     fn withdrawn(&mut self, _at: Lbn, _before: usize) {}
 
     /// Called when these blocks have reached the media.

@@ -32,7 +32,7 @@ use crate::state::{Context, Start};
 pub(crate) enum Concurrency {
     /// Takes no time.
     Immediate,
-    /// One request, which the device orders.
+    /// One request, which the device may reorder.
     Transfer,
     /// Several requests to the device in sequence.
     Chain,
@@ -50,8 +50,8 @@ pub(crate) struct Entry {
 }
 
 impl Entry {
-    /// Returns true if a pending unit attention fails the command: not INQUIRY, REPORT LUNS or
-    /// REQUEST SENSE (SPC-4).
+    /// Returns true if a pending unit attention makes the command fail, as for all commands but
+    /// INQUIRY, REPORT LUNS and REQUEST SENSE (SPC-4).
     pub fn reports_attention(&self) -> bool {
         self.access != Access::Always
     }
@@ -107,7 +107,7 @@ impl Entry {
 }
 
 /// Returns the maximum number of bytes that an initiator sends with `command` to a unit with blocks
-/// of `block` bytes: [`usize::MAX`] for lists whose length is only in their own header.
+/// of `block` bytes: [`usize::MAX`] for a list whose length is given only in its own header.
 pub(crate) fn data_out_length(command: &Command, block: usize) -> usize {
     let byte_length = |count: u32| (count as usize).saturating_mul(block);
     match *command {

@@ -63,13 +63,13 @@ struct PageEntry {
     code: u8,
     /// The default content; `None` if the unit does not have the page.
     values: fn(&View<'_>) -> Option<Vec<u8>>,
-    /// A one for each bit that may be changed; if `None`, no bit may be.
+    /// A mask of the bits that may be changed; `None` if no bit may be.
     mask: Option<fn(&View<'_>) -> Vec<u8>>,
-    /// Checks content whose other bits are unchanged; returns the offset of an unsupported value.
+    /// Checks content that differs in changeable bits only; returns the offset of an invalid value.
     check: fn(&View<'_>, &[u8]) -> Option<usize>,
 }
 
-const fn fixed(code: u8, values: fn(&View<'_>) -> Option<Vec<u8>>) -> PageEntry {
+const fn fixed_page(code: u8, values: fn(&View<'_>) -> Option<Vec<u8>>) -> PageEntry {
     PageEntry {
         code,
         values,
@@ -81,7 +81,7 @@ const fn fixed(code: u8, values: fn(&View<'_>) -> Option<Vec<u8>>) -> PageEntry 
 /// All pages, in the order of their codes.
 static PAGES: &[PageEntry] = &[
     // Retries are up to the device.
-    fixed(ErrorRecovery::CODE, |_| {
+    fixed_page(ErrorRecovery::CODE, |_| {
         Some(vec![0; ErrorRecovery::LENGTH])
     }),
     // Buffer ratios, in units of 1/256.
@@ -90,22 +90,22 @@ static PAGES: &[PageEntry] = &[
             let mask = view.drive.map_or([0; 2], |_| [u8::MAX; 2]);
             disconnect(mask).emit().to_vec()
         }),
-        ..fixed(Disconnect::CODE, |view| {
+        ..fixed_page(Disconnect::CODE, |view| {
             Some(disconnect(ratios(view)).emit().to_vec())
         })
     },
-    fixed(FormatDevice::CODE, |view| {
+    fixed_page(FormatDevice::CODE, |view| {
         Some(format_device(view)?.emit().to_vec())
     }),
-    fixed(Geometry::CODE, |view| Some(geometry(view)?.emit().to_vec())),
+    fixed_page(Geometry::CODE, |view| Some(geometry(view)?.emit().to_vec())),
     // Some programs request this page from fixed disks, too.
-    fixed(FlexibleDisk::CODE, |view| {
+    fixed_page(FlexibleDisk::CODE, |view| {
         Some(flexible_disk(view)?.emit().to_vec())
     }),
     PageEntry {
         mask: Some(|view| caching_mask(view).emit().to_vec()),
         check: check_caching,
-        ..fixed(Caching::CODE, |view| Some(caching(view).emit().to_vec()))
+        ..fixed_page(Caching::CODE, |view| Some(caching(view).emit().to_vec()))
     },
     // The format of sense data, and write protection.
     PageEntry {
@@ -117,7 +117,7 @@ static PAGES: &[PageEntry] = &[
             };
             mask.emit().to_vec()
         }),
-        ..fixed(Control::CODE, |_| {
+        ..fixed_page(Control::CODE, |_| {
             let control = Control {
                 queue_algorithm: 1,
                 ..Control::default()
@@ -139,10 +139,10 @@ static PAGES: &[PageEntry] = &[
             // Byte 6 of the page, counting the two bytes of its header.
             (usize::from(notch.active) > view.notches().len()).then_some(4)
         },
-        ..fixed(Notch::CODE, |view| Some(notch(view)?.emit().to_vec()))
+        ..fixed_page(Notch::CODE, |view| Some(notch(view)?.emit().to_vec()))
     },
     // The model predicts no faults.
-    fixed(Exceptions::CODE, |_| {
+    fixed_page(Exceptions::CODE, |_| {
         let exceptions = Exceptions {
             disabled: true,
             ..Exceptions::default()
@@ -248,7 +248,6 @@ pub(crate) fn change(context: &mut Context<'_>, changes: Vec<(u8, Vec<u8>)>, sav
     differs
 }
 
-/// Applies the current pages to the device.
 pub(crate) fn apply(context: &mut Context<'_>) {
     let Some(original_spec) = context.state.original_spec.as_ref() else {
         return;
@@ -397,7 +396,6 @@ fn blocks(sectors: SectorCount) -> u16 {
     sectors.0.min(u16::MAX.into()) as u16
 }
 
-/// Describes the buffer, its read-ahead, and the write cache.
 fn caching(view: &View<'_>) -> Caching {
     let Some((spec, _)) = view.drive else {
         return Caching::default();
@@ -453,7 +451,8 @@ fn check_caching(view: &View<'_>, page: &[u8]) -> Option<usize> {
     (page.minimum_prefetch > page.maximum_prefetch.min(page.prefetch_ceiling)).then_some(4)
 }
 
-/// Changes the read-ahead. Unchanged fields keep the current values, which may not fit in them.
+/// Changes the read-ahead. A field that was not changed keeps the current value, which may be too
+/// large for the field.
 fn apply_read_ahead(page: &Caching, rules: &mut Buffer) {
     let max = page.maximum_prefetch.min(page.prefetch_ceiling);
     if max != blocks(rules.read_ahead_max) {
@@ -474,8 +473,8 @@ fn apply_read_ahead(page: &Caching, rules: &mut Buffer) {
     }
 }
 
-/// Switches the write cache on or off. A drive with room for dirty data defers destaging. If it was
-/// measured without a write cache, absorbed writes have the overheads of media writes.
+/// Switches the write cache on or off. A drive with room for dirty data defers destaging. If the
+/// drive was measured without a write cache, absorbed writes have the overheads of media writes.
 fn apply_write_cache(on: bool, spec: &mut Spec) {
     let (rules, overheads) = (&mut spec.buffer, &mut spec.overheads);
     if !on {
@@ -521,7 +520,8 @@ fn disconnect([buffer_full_ratio, buffer_empty_ratio]: [u8; 2]) -> Disconnect {
     }
 }
 
-/// Changes the watermarks. A ratio equal to the rounded watermark leaves the exact one in place.
+/// Changes the watermarks. A ratio equal to the rounded watermark leaves the exact watermark
+/// unchanged.
 fn apply_ratios(page: &Disconnect, buffer: &mut Buffer) {
     let [full, empty] = buffer_ratios(buffer);
     if page.buffer_full_ratio != full {

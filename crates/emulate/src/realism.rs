@@ -25,7 +25,7 @@ pub struct Recalibration {
     pub lasts: Span,
 }
 
-/// The slowdown of a drive after being idle.
+/// The slowdown of a drive that was idle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WarmUp {
     /// Minimum idle time.
@@ -46,7 +46,7 @@ pub struct Realism {
     pub recalibration: Option<Recalibration>,
     pub warm_up: Option<WarmUp>,
     /// A buffer full ratio of zero, which is then the default, lets the drive choose: it starts to
-    /// send a read as soon as it can finish without a pause.
+    /// send the data of a read as soon as the transfer can finish without a pause.
     pub adaptive_ratios: bool,
     pub seed: u64,
 }

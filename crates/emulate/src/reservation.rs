@@ -18,11 +18,11 @@ pub(crate) struct IscsiPort {
 #[derive(Clone, Debug)]
 pub(crate) struct Nexus {
     pub initiator: u64,
-    /// Its iSCSI name and session identifier, if it uses iSCSI.
+    /// The name and session identifier of the initiator, if it uses iSCSI.
     pub port: Option<IscsiPort>,
-    /// The last address that it sent for translation.
+    /// The last address that the initiator sent for translation.
     pub query: Option<Translate>,
-    /// True if its connection is lost and only a registration remains.
+    /// True if the connection is lost and only a registration remains.
     pub is_gone: bool,
     /// Unit attentions that have not been reported yet.
     attentions: VecDeque<Code>,
@@ -40,7 +40,7 @@ impl Nexus {
         }
     }
 
-    /// Returns the identity for READ FULL STATUS; without iSCSI, the number as a SAS address.
+    /// Returns the identity for READ FULL STATUS: the iSCSI port, or a SAS address without iSCSI.
     pub fn transport_id(&self) -> TransportId<'_> {
         match &self.port {
             Some(port) => TransportId::IscsiSession(&port.name, &port.session),
@@ -136,10 +136,10 @@ pub(crate) struct Reservations {
     pub reserved: Option<usize>,
     /// Registered initiators, in order of registration.
     pub registered: Vec<Registrant>,
-    /// The holder of the persistent reservation, and its type. For an all-registrants type, the
-    /// initiator that made the reservation.
+    /// The holder and type of the persistent reservation. For an all-registrants type, the holder
+    /// is the initiator that made the reservation.
     pub held: Option<(usize, ReservationType)>,
-    /// Counts changes of registrations.
+    /// Number of changes to the registrations.
     pub generation: u32,
 }
 
@@ -147,8 +147,8 @@ impl Reservations {
     /// Maximum number of registered initiators.
     pub const MAX: usize = 256;
 
-    /// Returns true if a command of this initiator is executed (SPC-4 and SBC-3, tables of commands
-    /// allowed in the presence of reservations; SPC-2 for RESERVE).
+    /// Returns true if reservations allow a command of this initiator (SPC-4 and SBC-3, tables of
+    /// commands allowed in the presence of reservations; SPC-2 for RESERVE).
     #[inline]
     pub fn admit(&self, nexus: usize, access: Access) -> bool {
         if access == Access::Own {
@@ -226,7 +226,7 @@ impl Reservations {
         self.held = None;
     }
 
-    /// Removes the registrations with `key`, or all others if it is zero, and takes over their
+    /// Removes the registrations with `key`, or all others if `key` is zero, and takes over their
     /// reservation with type `kind`. Returns the removed initiators; `None` if nothing matches.
     pub fn preempt(
         &mut self,

@@ -53,7 +53,6 @@ impl Identity {
     }
 }
 
-/// The reason for a failed command.
 pub(crate) enum CommandFailure {
     Sense(Sense),
     Conflict,
@@ -296,7 +295,6 @@ pub(crate) struct Context<'a> {
     /// Index of the nexus that sent the command.
     pub nexus: usize,
     pub now: Instant,
-    /// The data from the initiator.
     pub data_out: Vec<u8>,
 }
 
@@ -307,7 +305,6 @@ impl Context<'_> {
         both.ok_or(Sense::new(Key::IllegalRequest, Code::INVALID_OPERATION))
     }
 
-    /// Checks that the initiator may write.
     pub fn check_writable(&self) -> Result<(), Sense> {
         if self.state.is_write_protected() {
             return Err(Sense::new(Key::DataProtect, Code::WRITE_PROTECTED));
@@ -381,7 +378,6 @@ pub(crate) fn too_few_data() -> Sense {
     Sense::new(Key::AbortedCommand, Code::DATA_PHASE)
 }
 
-/// The next action of a command.
 pub(crate) enum Action {
     /// Complete the command with these data for the initiator.
     Done(Vec<u8>),
@@ -392,7 +388,6 @@ pub(crate) enum Action {
     Until(Instant),
 }
 
-/// A device operation of a command.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Operation {
     Transfer(Transfer),
@@ -410,7 +405,6 @@ pub(crate) struct Transfer {
 }
 
 impl Action {
-    /// Waits for the device to serve a request.
     pub fn request(op: Op, at: Lbn, sectors: u64, force_unit_access: bool) -> Self {
         Self::Wait(Operation::Transfer(Transfer {
             op,
@@ -432,7 +426,7 @@ pub(crate) trait Work: Send {
     }
 }
 
-/// Work of one or two device operations: `first`, and then the action that `then` returns.
+/// Work that consists of `first` and then the action that `then` returns.
 pub(crate) struct Steps<F> {
     first: Option<Action>,
     /// See [`Work::data`].
@@ -466,7 +460,6 @@ impl<F: FnOnce(&mut Context<'_>, &[u8]) -> Result<Action, Sense> + Send> Work fo
     }
 }
 
-/// The result of starting a command.
 pub(crate) enum Start {
     /// The command has completed with these data.
     Done(Vec<u8>),

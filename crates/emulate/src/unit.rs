@@ -40,7 +40,7 @@ impl Attribute {
     }
 }
 
-/// A command of an initiator.
+/// A command from an initiator.
 #[derive(Clone, Copy, Debug)]
 pub struct Task<'a> {
     /// Chosen by the initiator; unique among its outstanding tasks.
@@ -80,7 +80,7 @@ pub struct Response {
     pub data_in: Vec<u8>,
 }
 
-/// A logical unit: tasks in, responses out.
+/// A logical unit, which answers tasks with responses.
 ///
 /// Instants never decrease from one call to the next. Every task gets one response unless it is
 /// aborted.
@@ -106,7 +106,7 @@ pub struct Unit<D> {
     in_device: usize,
     /// True if the store is notified of device events.
     store_wants_events: bool,
-    /// Completions of one instant; kept to reuse its memory.
+    /// Completions of one instant; kept to reuse the memory.
     completed: Vec<Completion>,
     disturbance: Disturbance,
     now: Instant,
@@ -122,12 +122,12 @@ struct Slot {
     command: Command,
     entry: Entry,
     data_out: Vec<u8>,
-    /// The remaining work, once it has started.
+    /// The remaining work, once the task has started.
     work: Option<Box<dyn Work>>,
-    /// True if the response was sent or none will be.
-    answered: bool,
-    /// True if it was aborted but still has an operation in the device.
-    aborted: bool,
+    /// True if the response was sent, or if there will be none.
+    is_answered: bool,
+    /// True if the task was aborted but still has an operation in the device.
+    is_aborted: bool,
 }
 
 impl<D: Backing> Unit<D> {
@@ -143,7 +143,7 @@ impl<D: Backing> Unit<D> {
     pub fn with_store(mut device: D, store: Box<dyn Store>) -> Self {
         let store_wants_events = store.wants_events();
         if store_wants_events {
-            // The first call starts the record.
+            // The first call makes the device record what reaches the media.
             device.persisted(Instant::START);
         }
         Self {
@@ -183,7 +183,7 @@ impl<D: Backing> Unit<D> {
         self
     }
 
-    /// Sets the number of logical blocks in a physical one, for devices that do not report it.
+    /// Sets the number of logical blocks in a physical block, for devices that do not report it.
     /// Panics if the number is not a power of two.
     pub fn physical_blocks(mut self, blocks: SectorCount) -> Self {
         assert!(
@@ -231,8 +231,8 @@ impl<D: Backing> Unit<D> {
             entry: Entry::find(&command),
             data_out: data_out.to_vec(),
             work: None,
-            answered: false,
-            aborted: false,
+            is_answered: false,
+            is_aborted: false,
         });
         if task.attribute == Attribute::HeadOfQueue {
             self.waiting.push_front(slot);
@@ -248,8 +248,8 @@ impl<D: Backing> Unit<D> {
         ready.into_iter().chain(self.next_internal_event()).min()
     }
 
-    /// Advances to `now`, or only to the next response if it is due by then, and returns that
-    /// response. Call it until it returns `None`. Responses are returned in order of time.
+    /// Advances to the next response that is due by `now` and returns it, or else advances to
+    /// `now`. Call it until it returns `None`. Responses are returned in order of time.
     pub fn advance(&mut self, now: Instant) -> Option<Response> {
         while self.ready.front().is_none_or(|(at, _)| *at > now) {
             let next = self.next_internal_event().filter(|next| *next <= now)?;
@@ -277,7 +277,7 @@ impl<D: Backing> Unit<D> {
     }
 
     /// Returns the number of bytes that an initiator must send with this command block: 0 if it is
-    /// invalid, [`usize::MAX`] for a list whose length is only in its own header.
+    /// invalid, [`usize::MAX`] for a list whose length is given only in its own header.
     pub fn data_out_length(&self, command: &[u8]) -> usize {
         Command::parse(command).map_or(0, |command| {
             command::data_out_length(&command, self.state.block)
@@ -291,7 +291,7 @@ impl<D: Backing> Unit<D> {
     /// Returns true if a task has no response yet and was not aborted.
     pub fn is_outstanding(&self, initiator: u64, id: u64) -> bool {
         let mut slots = self.slots.iter();
-        slots.any(|(_, slot)| slot.id == id && slot.initiator == initiator && !slot.answered)
+        slots.any(|(_, slot)| slot.id == id && slot.initiator == initiator && !slot.is_answered)
     }
 
     fn context(&mut self, nexus: usize, data_out: Vec<u8>) -> Context<'_> {

@@ -1,12 +1,12 @@
 //! Measures the on-board buffer (worthington96 sections 5.7 and 5.8; tables 7, 11, 16 and 21).
 //!
-//! As in the paper, a test vector fills the buffer in some way, and a read then probes its content.
-//! Sizes and counts are first measured one by one ([`direct`]), which also shows whether models
-//! support the write cache. Everything else is inferred by comparing hypotheses ([`inference`]):
-//! given the known layout and timing of the drive, a model computes how a drive with any buffer
-//! would execute a test vector. Vectors are selected for which the predictions differ, and the
-//! hypothesis that predicts the observed times is accepted. Properties that no vector determines
-//! are reported with the reason.
+//! As in the paper, a test vector fills the buffer in some way, and then probes its content with a
+//! read. Sizes and counts are first measured one by one ([`direct`]), which also shows whether the
+//! write cache is of a kind that a model can predict. Everything else is inferred by comparing
+//! hypotheses ([`inference`]): given the known layout and timing of the drive, a model computes how
+//! a drive with any buffer would execute a test vector. Vectors for which the predictions differ
+//! are run, and the hypothesis that predicts the observed times is accepted. Properties that no
+//! vector determines are reported with the reason.
 
 mod context;
 mod direct;
@@ -26,12 +26,12 @@ use crate::{Disk, Effort, Error, Setup};
 
 pub use self::facts::{Fact, Facts, Finding};
 
-/// Measures the buffer by reads alone, given the other `known` properties of the drive.
+/// Measures the buffer using only reads, given the other `known` properties of the drive.
 pub fn measure(disk: &mut Disk<'_>, setup: &Setup<'_>, known: &Spec) -> Result<Facts, Error> {
     measure_with(Context::new(disk, setup, known, false)?, setup.effort)
 }
 
-/// Measures the buffer by reads and writes, given earlier `hits`. Destroys data in random blocks.
+/// Measures the buffer using reads and writes, given `hits`. Destroys data in random blocks.
 pub fn measure_writes(
     disk: &mut Disk<'_>,
     setup: &Setup<'_>,
@@ -39,13 +39,12 @@ pub fn measure_writes(
     hits: &WriteHits,
 ) -> Result<Facts, Error> {
     let mut context = Context::new(disk, setup, known, true)?;
-    // The overhead of hits does not show this: like the overhead of misses, it may be zero.
+    // The specification does not show this, because the overhead of hits may be zero.
     context.absorbs_writes = hits.after_read.is_some();
     measure_with(context, setup.effort)
 }
 
 fn measure_with(mut context: Context<'_, '_>, effort: Effort) -> Result<Facts, Error> {
-    // Has no effect if the bus waits for only one block.
     context.best.buffer.partial_hits_at_once = true;
     direct::measure_read_ahead(&mut context)?;
     direct::measure_segments(&mut context)?;

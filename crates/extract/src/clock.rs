@@ -1,12 +1,11 @@
 //! The angle of the platter, derived from completion times.
 //!
 //! A one-sector command served from the media ends a fixed time after its sector has passed. So the
-//! phase of its completion, time modulo the period, gives the angle of the sector up to a constant,
-//! and completions of two sectors differ by the difference of their angles, whatever the seeks in
-//! between.
+//! completion time modulo the period gives the angle of the sector plus a constant, and the
+//! completions of two sectors differ by the difference of their angles.
 //!
-//! The constant, which is the time from the media to the host, cannot be observed. An instant of
-//! this clock is when a read of the sector ends for the host, so it is late by that constant.
+//! The constant is the time from the media to the host, which cannot be observed. By this clock, a
+//! sector passes when a read of it ends, which is later by that constant.
 
 use diskarm_core::geometry::Extent;
 use diskarm_core::units::Instant;
@@ -42,13 +41,13 @@ pub(crate) struct Clock {
     period: f64,
     /// Time when angle zero passes, in nanoseconds; set by the first read.
     origin: Option<f64>,
-    /// Lateness of passes relative to origin and period, against the count of revolutions.
+    /// How late passes are, given the origin and the period, against the number of revolutions.
     late: Line,
-    /// Weight of the prior interval of the period relative to noisy completions.
+    /// Weight of the initial period, relative to that of completions.
     prior: f64,
-    /// Maximum deviation of completions served from the media, in nanoseconds.
+    /// Maximum random deviation of completions served from the media, in nanoseconds.
     tolerance: f64,
-    /// Extra completion overhead of writes compared with reads: after a read, after a write.
+    /// Completion overhead of writes minus that of reads, after a read and after a write.
     writes: [Line; 2],
 }
 
@@ -74,7 +73,7 @@ impl Clock {
         self.tolerance
     }
 
-    /// Returns the first pass of the angle `turns` at `from` or later.
+    /// Returns the time at which the angle `turns` first passes, at `from` or later.
     pub fn pass(&self, turns: f64, from: f64) -> f64 {
         let origin = self.origin.unwrap_or(from);
         let period = self.period();
@@ -87,7 +86,7 @@ impl Clock {
         pass
     }
 
-    /// Returns a write's delay relative to a read of the sector; `None` if too few were observed.
+    /// Returns how much later writes end than reads; `None` if too few were observed.
     pub fn write_delay(&self, before: Access) -> Option<f64> {
         let line = &self.writes[before as usize];
         (line.points() >= MIN_WRITES).then(|| line.value(0.0, f64::INFINITY))
@@ -104,14 +103,14 @@ impl Clock {
         })
     }
 
-    /// Returns the time from the nearest pass of the sector's end to `end`: ± half a revolution.
+    /// Returns the time from the nearest pass of the sector's end to `end`; may be negative.
     pub fn lateness(&self, end: f64, sector: &Extent) -> f64 {
         let turns = (sector.start + sector.sector_angle).as_revolutions();
         let half = self.period() / 2.0;
         end - self.pass(turns, end - half)
     }
 
-    /// Records the end of a one-sector media command. Returns true if it was at the expected time.
+    /// Records the end of a one-sector command on the media. Returns true if it was as expected.
     pub fn record(&mut self, access: Access, before: Access, ended: Instant, at: &Extent) -> bool {
         let end = ended.as_ns() as f64;
         let turns = (at.start + at.sector_angle).as_revolutions();
@@ -126,7 +125,7 @@ impl Clock {
         }
         if access == Access::Write {
             let line = &mut self.writes[before as usize];
-            // Relative to the first one, so that a phase near half a revolution does not wrap.
+            // Relative to the mean, so that a delay near half a revolution does not wrap around.
             let first = match line.points() {
                 0 => lateness,
                 _ => line.value(0.0, f64::INFINITY),

@@ -1,4 +1,4 @@
-//! Compares two specifications of a drive: value by value, and by what a host can observe.
+//! Compares two specifications of a drive, both value by value and by what a host can observe.
 //!
 //! A host can observe only sums of some values. Two specifications that divide these sums
 //! differently describe the same drive (worthington96 section A.2), so sums are compared.
@@ -21,7 +21,7 @@ pub struct Comparison {
     pub reads: SeekDifference,
     /// Seek times of writes, including the time to settle.
     pub writes: SeekDifference,
-    /// The overhead sums that are observable on both drives, by name.
+    /// The observable sums of overheads that both drives have, by name.
     pub sums: Vec<(&'static str, [Span; 2])>,
 }
 
@@ -34,17 +34,17 @@ pub struct Difference {
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LayoutDifference {
-    /// Number of blocks that both have.
+    /// Number of blocks that both layouts have.
     pub blocks: SectorCount,
     /// Number of these blocks that are on a different cylinder or head.
     pub other_track: SectorCount,
     /// Maximum angle between the two locations of a block, in revolutions from 0 to 0.5, over the
-    /// blocks on the same track. Angles are relative to block 0: the index mark is unobservable.
+    /// blocks on the same track. Angles are relative to block 0.
     pub largest_turn: f64,
     /// The first block on another track, or at an angle that differs by half a sector or more.
     pub first_elsewhere: Option<Lbn>,
-    /// The offset of the second layout's cylinder numbers, if it is constant and not zero and
-    /// everything else is equal. Seeks are then the same.
+    /// The offset of the cylinder numbers of the second layout, if it is constant and not zero and
+    /// the layouts are otherwise equal. Seeks are then the same.
     pub cylinders_higher: Option<i64>,
 }
 
@@ -52,9 +52,9 @@ pub struct LayoutDifference {
 pub struct SeekDifference {
     /// Mean absolute difference over all distances.
     pub mean: Span,
-    /// Distance in cylinders with the largest difference, and the times (means of both directions).
+    /// Distance in cylinders with the largest difference, and both times (means of two directions).
     pub largest: (u32, [Span; 2]),
-    /// Distance with the largest difference relative to the first time, and the two times.
+    /// The same for the largest difference relative to the first time.
     pub largest_relative: (u32, [Span; 2]),
 }
 
@@ -76,7 +76,7 @@ impl Comparison {
     }
 }
 
-/// Returns the sums that both have, in the order of the first.
+/// Returns the sums that both specifications have, in the order of the first.
 fn sums(first: &Spec, second: &Spec) -> Vec<(&'static str, [Span; 2])> {
     let others = ObservableTimes::new(second).sums();
     let both = ObservableTimes::new(first).sums().into_iter();
@@ -118,16 +118,16 @@ impl LayoutDifference {
         let mut at = Lbn(0);
         while at.0 < blocks.0 {
             let (a, b) = (first.extent(at), second.extent(at));
-            // On the same track, angles diverge if sector widths differ.
+            // If sector widths differ, angles diverge along a track, so both ends are compared.
             let run = a.sectors.min(b.sectors).min(SectorCount(blocks.0 - at.0));
             let same_track = (a.cylinder, a.head) == (b.cylinder, b.head);
             let half_sector = (a.sector_angle.as_revolutions() / 2.0).max(f64::EPSILON);
-            let turn_at = |offset| {
+            let angle_at = |offset| {
                 let a = a.start + a.sector_angle * offset - origins[0];
                 let b = b.start + b.sector_angle * offset - origins[1];
-                turn(a, b)
+                angle_between(a, b)
             };
-            let difference = turn_at(0).max(turn_at(run.0 - 1));
+            let difference = angle_at(0).max(angle_at(run.0 - 1));
             let offset_by = i64::from(b.cylinder.0) - i64::from(a.cylinder.0);
             is_shifted &= a.head == b.head
                 && difference < half_sector
@@ -157,8 +157,8 @@ impl LayoutDifference {
     }
 }
 
-/// Returns the angle between two angles, from 0 to 0.5 revolutions.
-fn turn(a: Angle, b: Angle) -> f64 {
+/// Returns the absolute difference between two angles, from 0 to 0.5 revolutions.
+fn angle_between(a: Angle, b: Angle) -> f64 {
     let difference = (a - b).as_revolutions();
     difference.min(1.0 - difference)
 }
@@ -201,13 +201,13 @@ pub struct ObservableTimes<'a> {
     times: SeekTimes,
     /// Time from the end of the media transfer to the end of a one-sector read.
     after_media: Span,
-    /// For writes after a read, and after a write that they do not continue.
-    writes: [Command; 2],
+    /// Command times of writes after a read, and after a write that they do not continue.
+    writes: [CommandTimes; 2],
 }
 
 /// Times from the start of a command until it may use the arm, and the bus for its data.
 #[derive(Clone, Copy)]
-struct Command {
+struct CommandTimes {
     arm: Span,
     data: Span,
 }
@@ -215,8 +215,8 @@ struct Command {
 impl<'a> ObservableTimes<'a> {
     pub fn new(spec: &'a Spec) -> Self {
         let (o, bus) = (&spec.overheads, &spec.bus);
-        let connects = |time| reconnection(bus, time);
-        let plain = |command: Span| Command {
+        let reconnect = |time| reconnection(bus, time);
+        let plain = |command: Span| CommandTimes {
             arm: command,
             data: command + o.data_preparation,
         };
@@ -224,16 +224,16 @@ impl<'a> ObservableTimes<'a> {
             None => plain(o.write_miss_after_write),
             Some(extra) => {
                 let data = extra.command + extra.disconnect + extra.duration;
-                Command {
+                CommandTimes {
                     arm: extra.command + extra.seek_delay,
-                    data: data + connects(o.first_reselect) + o.data_preparation,
+                    data: data + reconnect(o.first_reselect) + o.data_preparation,
                 }
             }
         };
         Self {
             spec,
             times: SeekTimes::new(&spec.mechanics, spec.geometry.cylinders),
-            after_media: connects(o.first_reselect)
+            after_media: reconnect(o.first_reselect)
                 + o.data_preparation
                 + bus.read_sector
                 + o.read_completion,
@@ -241,9 +241,9 @@ impl<'a> ObservableTimes<'a> {
         }
     }
 
-    /// Returns the lead at which a one-sector request, sent while the arm is on the first cylinder,
-    /// just catches its sector on the second, for a read after a read or a write after a write.
-    /// Includes the time from media to host, because read completions show when sectors pass.
+    /// Returns the lead at which a one-sector request just catches its sector if the arm must make
+    /// `movement`, for a read after a read or a write after a write. Includes the time from media
+    /// to host, because read completions show when sectors pass.
     pub fn lead(&self, op: Op, movement: (Cylinder, Cylinder)) -> Span {
         let time = self.times.total(op, movement, false);
         match op {
@@ -253,7 +253,7 @@ impl<'a> ObservableTimes<'a> {
     }
 
     /// Returns the lead of a write: the media wait for both the arm and the data.
-    fn write(&self, command: Command, arm: Span) -> Span {
+    fn write(&self, command: CommandTimes, arm: Span) -> Span {
         let min = self.spec.overheads.write_minimum_delay;
         let data = command.data + self.spec.bus.write_sector + min;
         (command.arm + arm).max(data) + self.after_media
@@ -264,20 +264,19 @@ impl<'a> ObservableTimes<'a> {
         self.times.total(op, movement, false)
     }
 
-    /// Returns the observable overheads of one-sector requests by name: leads, and buffer service
-    /// times. The set depends on the drive's buffer.
+    /// Returns the observable overheads of one-sector requests by name: leads and times of hits.
     pub fn sums(&self) -> Vec<(&'static str, Span)> {
         let o = &self.spec.overheads;
         let still = self.seek_time(Op::Read, 0);
         let switch = |op| self.times.total(op, (Cylinder(0), Cylinder(0)), true);
-        // Far enough that seek times do not vary on any drive of the catalogue.
+        // A distance over which seek times do not vary on any drive of the catalogue.
         let far = self.spec.geometry.cylinders / 2;
-        let elsewhere = self.seek_time(Op::Write, far) - self.seek_time(Op::Read, far) + still;
-        let seek_and_write = |command: Command| command.arm + elsewhere + self.after_media;
+        let write_settle = self.seek_time(Op::Write, far) - self.seek_time(Op::Read, far) + still;
+        let seek_and_write = |command: CommandTimes| command.arm + write_settle + self.after_media;
         let [after_read, after_write] = self.writes;
         let read = |command: Span| command + still + self.after_media;
         let on_track = |command| self.write(command, self.seek_time(Op::Write, 0));
-        let again = match o.extra_write_disconnect {
+        let reselect_after_write = match o.extra_write_disconnect {
             Some(_) => o.other_reselect,
             None => o.first_reselect,
         };
@@ -294,13 +293,16 @@ impl<'a> ObservableTimes<'a> {
                 self.write(after_read, switch(Op::Write)),
             ),
             ("end of a write after a read", self.end(o.first_reselect)),
-            ("end of a write after a write", self.end(again)),
+            (
+                "end of a write after a write",
+                self.end(reselect_after_write),
+            ),
         ];
         all.extend(self.hits());
         all
     }
 
-    /// Returns how much later after its sector a write ends than a read.
+    /// Returns how much longer a write takes than a read from the end of its sector to completion.
     fn end(&self, reselect: Span) -> Span {
         let reselect = reconnection(&self.spec.bus, reselect);
         reselect + self.spec.overheads.write_completion - self.after_media
@@ -329,7 +331,7 @@ impl<'a> ObservableTimes<'a> {
     }
 }
 
-/// Returns the time of a reconnection, which some drives never need.
+/// Returns the time of a reconnection, or zero if the drive never disconnects.
 fn reconnection(bus: &Bus, time: Span) -> Span {
     if bus.never_disconnect {
         Span::ZERO
@@ -339,14 +341,14 @@ fn reconnection(bus: &Bus, time: Span) -> Span {
 }
 
 const REQUESTS: u64 = 400;
-/// Start of each run, in percent of the blocks.
+/// Start of each run, as a percentage of the blocks.
 const RUN_STARTS: [u64; 3] = [1, 50, 95];
 
-/// Returns the mean response time of contiguous requests of `sectors` without pauses, over runs of
-/// 400 that start near the first block, in the middle and near the last block.
+/// Returns the mean response time of contiguous requests of `sectors`, sent without pauses in runs
+/// of 400 that start near the first block, in the middle and near the last block.
 ///
-/// Specifications that nearly agree may differ by a revolution here: a few microseconds decide
-/// whether a request is served in this revolution or the next.
+/// Specifications that nearly agree may have very different responses, because a few microseconds
+/// may decide whether a request is served in this revolution or the next.
 ///
 /// # Errors
 /// The specification is not consistent.

@@ -1,22 +1,22 @@
 //! The defects that a drive lists, compared with a layout (worthington96 section 4.1.1).
 //!
 //! # Hypothesis
-//! A sector or track known to be defective when the drive was formatted is skipped, so that all
-//! following blocks move (slipped). The blocks of a defect found later are elsewhere (reallocated).
-//! A defect in spare or reserved space has no effect.
+//! A sector or track known to be defective when the drive was formatted is slipped: it is skipped,
+//! so all following blocks are shifted. The blocks of a defect found later are reallocated to a
+//! spare location. A defect in spare or reserved space has no effect.
 //!
 //! # Test vector
 //! READ DEFECT DATA with the primary and the grown list, in physical sector format or, if the drive
-//! does not support that, as bytes from the index mark. The 12-byte command is for lists that are
-//! too long for the 10-byte one.
+//! does not support that, as bytes from the index mark. Lists that are too long for the 10-byte
+//! command are read by the 12-byte one.
 //!
 //! # Decision
-//! The format of a list is the one in its header. A defect is classified by what the layout has at
-//! its location.
+//! The header of a list gives its format. A defect is classified by what the layout has at its
+//! location.
 //!
 //! # Confidence
-//! A list may be old or another drive's. Defects at locations whose blocks are in their regular
-//! place are counted as contradicted, and slips without a listed defect as unlisted.
+//! A list may be outdated or belong to another drive. A defect whose location holds its regular
+//! block counts as contradicted, and a slip or reallocation without a listed defect as unlisted.
 //!
 //! # Cost
 //! Two commands per list; no media access.
@@ -59,11 +59,11 @@ impl Defects {
 pub struct DefectCounts {
     pub slipped: u64,
     pub reallocated: u64,
-    /// In spare or reserved space, or beyond all blocks.
+    /// Defects in spare or reserved space, or beyond the last block.
     pub unused: u64,
-    /// At a block in its regular place, which contradicts the list or the layout.
+    /// Defects whose location holds its regular block, which contradicts the list or the layout.
     pub contradicted: u64,
-    /// Slips and reallocations of the layout that are in no list.
+    /// Slips and reallocations of the layout without a listed defect.
     pub unlisted: u64,
 }
 
@@ -80,7 +80,7 @@ pub fn read(disk: &mut Disk<'_>) -> Result<Defects, Error> {
     })
 }
 
-/// Reads one list in the first format that the drive supports.
+/// Reads one list, in the first of the formats that the drive supports.
 fn read_list(disk: &mut Disk<'_>, primary: bool) -> Result<Vec<PhysicalAddress>, Error> {
     let mut refused = None;
     for format in [AddressFormat::PhysicalSector, AddressFormat::BytesFromIndex] {
@@ -103,7 +103,7 @@ fn read_in_format(
     format: AddressFormat,
 ) -> Result<Vec<PhysicalAddress>, Error> {
     let mut addresses = Vec::new();
-    // The 10-byte command has no index: one command returns the whole list.
+    // The 10-byte command cannot specify an index, so it must return the whole list.
     while addresses.len() < MAX_DEFECTS {
         let index = addresses.len() as u32;
         let (actual, length, data) = receive(disk, primary, size, format, index)?;
@@ -127,7 +127,7 @@ fn read_in_format(
     )))
 }
 
-/// Reads the format and length of a list, and the part of it from address `index` on.
+/// Reads a list from address `index` on. Returns its format, its length in bytes, and the data.
 fn receive(
     disk: &mut Disk<'_>,
     primary: bool,
@@ -150,7 +150,7 @@ fn receive(
     };
     let (_, transferred) = disk.data_up_to(&command, &mut data)?;
     data.truncate(transferred);
-    let short = || malformed(format!("returned {transferred} bytes, fewer than a header"));
+    let short = || malformed(format!("returned {transferred} bytes, less than a header"));
     let (code, length) = match size {
         Size::Ten => {
             let header = Header10::parse(&data).map_err(|_| short())?;
@@ -164,7 +164,11 @@ fn receive(
     let actual = [AddressFormat::PhysicalSector, AddressFormat::BytesFromIndex]
         .into_iter()
         .find(|format| *format as u8 == code)
-        .ok_or_else(|| malformed(format!("format {code} gives no location on the media")))?;
+        .ok_or_else(|| {
+            malformed(format!(
+                "format {code} does not give locations on the media"
+            ))
+        })?;
     data.drain(..header);
     Ok((actual, length, data))
 }
@@ -190,7 +194,7 @@ fn physical_address(address: Address, sector_bytes: u64) -> Result<PhysicalAddre
     })
 }
 
-/// Classifies defects by their effect on a layout. Fails if the geometry is not consistent.
+/// Classifies defects by their effect on a layout. Fails if the geometry is inconsistent.
 pub fn count(geometry: &Geometry, defects: &[PhysicalAddress]) -> Result<DefectCounts, InputError> {
     let layout = Layout::new(geometry)?;
     let slipped: BTreeSet<Unit> = layout.slips().collect();
@@ -237,8 +241,8 @@ pub(crate) fn sector(layout: &Layout, at: PhysicalAddress) -> Option<Pba> {
         return Some(first);
     }
     let (start, width) = layout.angle(first)?;
-    // Sums of rounded angles fall short of whole sectors by a few units of 2^-64. A sector that
-    // begins between two counts belongs to the earlier one.
+    // Sums of rounded angles may fall short of whole sectors by a few units of 2^-64. Sectors that
+    // begin at a fraction of a sector are counted from the whole sector before it.
     let begin = (start + Angle::from_raw(1 << 32)).as_raw() / width.as_raw().max(1);
     let counted = u64::from(at.sector);
     (counted < sectors).then(|| Pba {

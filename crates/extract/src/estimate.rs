@@ -1,4 +1,4 @@
-//! Measured quantities, the effort that goes into them, and the least-squares line.
+//! Estimates of measured quantities, the effort of measurements, and least-squares lines.
 
 use diskarm_core::units::Span;
 use serde::{Deserialize, Serialize};
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Estimate {
     pub value: Span,
-    /// Half the width of its 95 % confidence interval.
+    /// Half the width of the 95 % confidence interval.
     pub uncertainty: Span,
     pub samples: u64,
 }
@@ -23,14 +23,14 @@ impl std::ops::Sub for Estimate {
     }
 }
 
-/// The effort of a measurement; normal follows worthington96.
+/// The effort of a measurement; `Normal` follows worthington96.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Effort {
     Quick,
     #[default]
     Normal,
-    /// Many samples at more places.
+    /// More samples, at more places.
     Thorough,
 }
 
@@ -51,9 +51,9 @@ impl std::fmt::Display for Effort {
     }
 }
 
-/// A least-squares line through a stream of points whose weight may decay.
+/// A least-squares line through a stream of points, whose weights may decay.
 ///
-/// Sums are centred on the means, so that long runs lose no digits.
+/// Sums are relative to the means, so that long runs lose no precision.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Line {
     /// Factor by which each new point reduces the weight of earlier ones.
@@ -97,7 +97,7 @@ impl Line {
         self.points
     }
 
-    /// Returns the slope, given a prior of slope zero with a weight in squared units of x.
+    /// Returns the slope, given the weight of a prior slope of zero, in squared units of x.
     pub fn slope(&self, prior: f64) -> f64 {
         match self.xx + prior {
             0.0 => 0.0,
@@ -105,18 +105,18 @@ impl Line {
         }
     }
 
-    /// Returns the line's y at `x`, with the slope of [`Self::slope`].
+    /// Returns y at `x`, for the slope that [`Self::slope`] returns.
     pub fn value(&self, x: f64, prior: f64) -> f64 {
         self.mean.1 + self.slope(prior) * (x - self.mean.0)
     }
 
-    /// Returns the standard deviation of the points around the line; needs three points.
+    /// Returns the standard deviation of the points from the line; needs at least three points.
     pub fn scatter(&self) -> f64 {
         let left = self.yy - self.slope(0.0) * self.xy;
         (left.max(0.0) / (self.weight - 2.0).max(1.0)).sqrt()
     }
 
-    /// Returns the standard deviation of the slope for points that scatter by `scatter`.
+    /// Returns the standard deviation of the slope if that of the points is `scatter`.
     pub fn slope_deviation(&self, scatter: f64) -> f64 {
         scatter / self.xx.sqrt()
     }
@@ -127,7 +127,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn points_on_a_line_give_the_line() {
+    fn points_on_a_line_are_fitted_exactly() {
         let mut line = Line::new(1.0);
         for k in 0..20 {
             line.add(f64::from(k), 3.0 - 0.5 * f64::from(k));

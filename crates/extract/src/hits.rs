@@ -2,44 +2,41 @@
 //! 5.8).
 //!
 //! # Hits
-//! A read hit takes an overhead, which depends on the previous command, and a time for each sector.
-//! So does a write that the write cache absorbs, whose overhead may be longer if the arm is
-//! elsewhere.
+//! A read hit takes an overhead, which depends on the previous command, plus a time for each
+//! sector. So does a write that the write cache absorbs, but its overhead may also depend on where
+//! the arm is.
 //!
-//! The test vector of a read hit reads the first block of a cylinder from the media, pauses during
-//! read-ahead, and reads the following blocks: one, and as many as are read ahead, up to 33. On a
-//! drive without read-ahead it repeats the read instead. For hits after a write, it writes
-//! elsewhere in between or, if that empties the buffer, reads the block that was written. Write
-//! hits are writes of one and of 17 sectors after a read, and after a write that has had time to
-//! reach the media; on the cylinder of the arm, on another one, and in another zone. No block is
-//! used twice in a row, so that no accidental hits occur.
+//! The test vector of a read hit reads the first block of a cylinder from the media, pauses for
+//! read-ahead, and reads the following block, or up to 33 blocks. On a drive without read-ahead it
+//! repeats the first read instead. For hits after a write, it writes to another zone in between or,
+//! if that empties the buffer, reads the block that was written. Write hits have one or 17 sectors,
+//! and follow a read or a write that has had time to reach the media. They are on the cylinder of
+//! the arm, on another one, or in another zone. No block is used twice in a row.
 //!
-//! Service times that agree within a few hundredths of a millisecond are those of hits: misses
-//! differ by up to a revolution. The rate is the difference of the mean service times of two sizes
-//! over the difference of their sectors. Confidence: the 95 % interval of the mean of the times
-//! that agree. Cost: about 150 commands and 10 s for reads, 300 commands for writes.
+//! Service times that agree within a few hundredths of a millisecond are those of hits, because
+//! those of misses differ by up to a revolution. The time per sector is the difference between the
+//! mean service times of two sizes, divided by the difference in sectors. Confidence: the 95 %
+//! interval of the mean of the times that agree. Cost: about 150 commands (10 s) for reads, 300 for
+//! writes.
 //!
 //! # Slow bus
 //! On a drive without read hits, one sector and several sectors on one track are read from the
-//! media. If the larger reads end later after their last sector, the bus is slower than the media
-//! by that difference; otherwise it is faster, and its time is part of the overheads. Cost: about
-//! 30 reads.
+//! media. If larger reads end later after their last sector has passed, the bus is slower than the
+//! media by that difference. Otherwise it is faster, and its time is part of the overheads. Cost:
+//! about 30 reads.
 //!
 //! # Settling before absorbed writes
-//! The arm also settles on its track before a write that the cache absorbs, but then no miss is
-//! processed. The lead at which such a write just catches its sector therefore shows the settling
-//! time, which is otherwise part of a command's overhead, unless the media wait for data that
-//! arrive later than the arm. The test vector is a read, an absorbed write of one sector on the
-//! same track, and immediately a read from the media of a sector that passes half a revolution
-//! later. The second read waits until the write is on the media. It ends when its sector has
-//! passed, or, if the write missed its own sector, a revolution later. This is repeated with writes
-//! of two and of 17 sectors. If the arm waits for data, the lead for two sectors differs from that
-//! for one: it is longer if more data are needed or they arrive more slowly than the sectors pass,
-//! and shorter if the media wait longer for all data than for a part of them. The same holds for 17
-//! sectors, except that a slow bus makes that lead longer in any case. Confidence: half the
-//! interval of the lead, about 0.003 ms. The result includes the time to reconnect, which follows a
-//! miss but not an absorbed write, so settling may be shorter. Cost: about 50 times three commands
-//! for each size, at most 200 times.
+//! The arm also settles on its track before it writes what the cache has absorbed, but without the
+//! overhead of a miss. The lead at which such a write just catches its sector therefore shows the
+//! settling time, unless the media wait for data that arrive after the arm. The test vector is a
+//! read, an absorbed write of one sector on the same track, and immediately a read from the media
+//! of a sector that passes half a revolution later. The second read waits until the write is on the
+//! media. It ends when its sector has passed or, if the write missed its own sector, a revolution
+//! later. The same is done with writes of two and of 17 sectors. If the media wait for data, the
+//! lead for two sectors differs from that for one, and so does the lead for 17 sectors, although a
+//! slow bus makes the latter longer in any case. Confidence: half the interval of the lead, about
+//! 0.003 ms. The result includes the time to reconnect, which follows a miss but not an absorbed
+//! write, so settling may be shorter. Cost: 50 to 200 times three commands for each size.
 
 use diskarm_core::units::{Lbn, SectorCount, Span};
 use serde::{Deserialize, Serialize};
@@ -51,19 +48,19 @@ use crate::threshold::{Threshold, ThresholdEstimate, span};
 use crate::track::Track;
 use crate::{CommandTimes, Disk, Effort, Error, Estimate, Setup, idle};
 
-/// Service times of buffer hits; `None` for kinds of hits that did not occur.
+/// Service times of read hits; `None` for kinds of hits that did not occur.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReadHits {
     /// Transfer time of a sector to the host.
     pub sector: Option<Estimate>,
     /// Service time of one sector after a read.
     pub after_read: Option<Estimate>,
-    /// Like `sector`, from media reads on a bus slower than the media, if hits do not show it.
+    /// Like `sector`, but from media reads over a bus slower than the media, if there are no hits.
     #[serde(default)]
     pub slow_bus: Option<Estimate>,
 }
 
-/// Service times of hits that need writes to be measured.
+/// Service times of hits that are measured with writes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WriteHits {
     /// Service time of a one-sector read hit after a write.
@@ -72,26 +69,26 @@ pub struct WriteHits {
     pub sector: Option<Estimate>,
     /// Service time of a one-sector write that the cache absorbs, after a read.
     pub after_read: Option<Estimate>,
-    /// Service time of such a write after a write.
+    /// Service time of a one-sector write that the cache absorbs, after a write.
     pub after_write: Option<Estimate>,
-    /// Lead of a one-sector write that the cache absorbs, on the track of a preceding read; `None`
-    /// if the arm waits for all data, or if the write's arrival on the media cannot be observed.
+    /// Lead of a one-sector write that the cache absorbs, on the track of the previous read; `None`
+    /// if the media wait for data, or if it cannot be observed when the write reaches the media.
     #[serde(default)]
     pub lands: Option<Estimate>,
-    /// Extra time if the arm is on another cylinder.
+    /// Extra service time of an absorbed write if the arm is on another cylinder.
     pub elsewhere: Span,
     /// Further extra time if the arm is in another zone.
     pub other_zone: Span,
 }
 
-/// Sizes to try for the larger request: read-ahead may be short.
+/// Sizes to try for the larger read, which may exceed what is read ahead.
 const LARGE_SIZES: [u16; 4] = [33, 17, 9, 5];
-/// Service times that deviate from their median by at most this, plus noise, agree; in nanoseconds.
+/// Maximum deviation from the median of service times that agree, plus noise, in nanoseconds.
 const MAX_DEVIATION_NS: f64 = 1e4;
-/// Divisor of a revolution that gives this maximum if completion times are noisy.
+/// If completion times are noisy, this maximum is at least a revolution divided by this.
 const NOISY_DIVISOR: f64 = 32.0;
 
-/// Measures read hits by reads alone.
+/// Measures read hits, using only reads.
 pub fn measure(disk: &mut Disk<'_>, setup: &Setup<'_>) -> Result<ReadHits, Error> {
     let mut measurement = HitMeasurement::new(disk, setup)?;
     let ahead =
@@ -115,9 +112,13 @@ pub fn measure_writes(disk: &mut Disk<'_>, setup: &Setup<'_>) -> Result<WriteHit
         read = measurement.services(HitMeasurement::written_hit)?;
     }
     found.read_after_write = read.as_ref().map(Services::estimate);
-    let far = [Far::Here, Far::Cylinder, Far::Zone];
-    let [here, cylinder, zone] = far
-        .map(|far| measurement.services(|measurement| measurement.write_hit(Access::Read, 1, far)));
+    let arm = [
+        ArmPosition::SameTrack,
+        ArmPosition::OtherCylinder,
+        ArmPosition::OtherZone,
+    ];
+    let [here, cylinder, zone] = arm
+        .map(|arm| measurement.services(|measurement| measurement.write_hit(Access::Read, 1, arm)));
     let (Some(here), Some(cylinder), Some(zone)) = (here?, cylinder?, zone?) else {
         return Ok(found);
     };
@@ -130,7 +131,8 @@ pub fn measure_writes(disk: &mut Disk<'_>, setup: &Setup<'_>) -> Result<WriteHit
     found.elsewhere = longer(&here, &cylinder);
     found.other_zone = longer(&cylinder, &zone);
     let mut hits = |before, sectors| {
-        measurement.services(|measurement| measurement.write_hit(before, sectors, Far::Here))
+        measurement
+            .services(|measurement| measurement.write_hit(before, sectors, ArmPosition::SameTrack))
     };
     found.after_write = hits(Access::Write, 1)?.as_ref().map(Services::estimate);
     let sectors = 17;
@@ -159,7 +161,7 @@ struct Services {
 }
 
 impl Services {
-    /// Returns the mean of the service times within `near` of the median, if most are.
+    /// Returns the mean of the service times within `near` of the median, if most of them are.
     fn near_median(services: &[Span], near: f64) -> Option<Self> {
         let mut sorted: Vec<f64> = services.iter().map(|span| span.as_ns() as f64).collect();
         sorted.sort_by(f64::total_cmp);
@@ -198,17 +200,17 @@ fn largest_cluster(services: &[Span], length: f64) -> usize {
 }
 
 #[derive(Clone, Copy)]
-enum Far {
-    Here,
-    Cylinder,
-    Zone,
+enum ArmPosition {
+    SameTrack,
+    OtherCylinder,
+    OtherZone,
 }
 
 struct HitMeasurement<'a, 'd> {
     pairs: Pairs<'a, 'd>,
     effort: Effort,
     places: [Track; 3],
-    /// Maximum difference of service times that agree.
+    /// Maximum deviation of service times that agree from their median.
     near: f64,
     repeats: u32,
 }
@@ -219,7 +221,7 @@ impl<'a, 'd> HitMeasurement<'a, 'd> {
         let scatter = setup.rotation.scatter_ns;
         // Misses are spread over a revolution.
         let mut near = MAX_DEVIATION_NS + 3.0 * scatter;
-        if pairs.scatters {
+        if pairs.is_noisy {
             near = near.max(setup.rotation.period_ns / NOISY_DIVISOR);
         }
         let repeats = setup.effort.choose([5, 9, 25]);
@@ -227,12 +229,12 @@ impl<'a, 'd> HitMeasurement<'a, 'd> {
             effort: setup.effort,
             places: idle::zones(setup.layout),
             near,
-            repeats: if pairs.scatters { 6 * repeats } else { repeats },
+            repeats: if pairs.is_noisy { 6 * repeats } else { repeats },
             pairs,
         })
     }
 
-    /// Measures the service time of a command repeatedly. Returns it if the values agree.
+    /// Measures a service time repeatedly. Returns the mean if most values agree.
     fn services(
         &mut self,
         mut once: impl FnMut(&mut Self) -> Result<CommandTimes, Error>,
@@ -240,7 +242,7 @@ impl<'a, 'd> HitMeasurement<'a, 'd> {
         self.repeat(|measurement| Ok(once(measurement)?.service()))
     }
 
-    /// Measures a time repeatedly. Returns it if the values agree.
+    /// Measures a time repeatedly. Returns the mean if most values agree.
     fn repeat(
         &mut self,
         mut once: impl FnMut(&mut Self) -> Result<Span, Error>,
@@ -249,7 +251,7 @@ impl<'a, 'd> HitMeasurement<'a, 'd> {
         for left in (0..self.repeats as usize).rev() {
             services.push(once(self)?);
             let agreeing = largest_cluster(&services, 2.0 * self.near);
-            if self.pairs.scatters && 10 * (agreeing + left) < 7 * self.repeats as usize {
+            if self.pairs.is_noisy && 10 * (agreeing + left) < 7 * self.repeats as usize {
                 return Ok(None);
             }
         }
@@ -274,13 +276,12 @@ impl<'a, 'd> HitMeasurement<'a, 'd> {
         Ok(found)
     }
 
-    /// Returns the first track of a new cylinder each time, with room for the largest request.
+    /// Returns the first track of another cylinder on each call, with room for the largest request.
     fn fresh_track(&mut self) -> Track {
         let layout = self.pairs.layout;
         let max = SectorCount(1 + u64::from(LARGE_SIZES[0]));
         let mut track = self.pairs.equivalent.next(layout, &self.places[0]);
         if track.first() + max > Lbn(layout.sectors().0) {
-            // The last cylinder of the disk, or one of the last few if cylinders are that small.
             track = self.places[0].clone();
         }
         track
@@ -315,19 +316,24 @@ impl<'a, 'd> HitMeasurement<'a, 'd> {
         self.pairs.send_buffered(Access::Read, at, 1)
     }
 
-    /// Sleeps for `min` and up to a revolution more, so that service times of misses vary.
+    /// Sleeps for `min` plus up to a revolution, so that service times of misses vary.
     fn sleep_randomly(&mut self, min: Span) {
         let random = self.pairs.uniform() * self.pairs.clock.period();
         self.pairs.sleep(min + span(random));
     }
 
-    /// Writes `sectors` blocks, which the cache may absorb, after a read or write of the media.
-    fn write_hit(&mut self, before: Access, sectors: u16, far: Far) -> Result<CommandTimes, Error> {
+    /// Writes `sectors` blocks, which the cache may absorb, after another command.
+    fn write_hit(
+        &mut self,
+        before: Access,
+        sectors: u16,
+        arm: ArmPosition,
+    ) -> Result<CommandTimes, Error> {
         let from = self.fresh_track();
-        let at = match far {
-            Far::Here => from.clone(),
-            Far::Cylinder => self.fresh_track(),
-            Far::Zone => self.places[2].clone(),
+        let at = match arm {
+            ArmPosition::SameTrack => from.clone(),
+            ArmPosition::OtherCylinder => self.fresh_track(),
+            ArmPosition::OtherZone => self.places[2].clone(),
         };
         // Not contiguous with the previous command, and at a random angle.
         let min = 5.min(at.sectors() - 1);
@@ -345,13 +351,13 @@ impl<'a, 'd> HitMeasurement<'a, 'd> {
     }
 }
 
-/// Maximum number of attempts for which no read ends when its sector passes.
+/// Maximum number of writes whose time on the media no read shows.
 const MAX_FAILURES: u32 = 20;
-/// Leads closer than this plus their uncertainty are treated as equal, in nanoseconds.
+/// Leads that differ by less than this plus their uncertainty count as equal, in nanoseconds.
 const LEAD_TOLERANCE_NS: f64 = 5e3;
 
 impl HitMeasurement<'_, '_> {
-    /// Measures the lead of a one-sector absorbed write; `None` if the arm waits for data.
+    /// Measures the lead of a one-sector absorbed write; `None` if the media wait for data.
     fn landing_lead(&mut self, sectors: u16, sector: Span) -> Result<Option<Estimate>, Error> {
         let Some(one) = self.lead_of_hits(1)? else {
             return Ok(None);
@@ -360,7 +366,7 @@ impl HitMeasurement<'_, '_> {
         let media = self.pairs.clock.period() / self.places[0].sectors() as f64;
         let slower = (bus - media).max(0.0);
         let many = sectors.min((self.places[0].sectors() / 2).max(2) as u16);
-        // Halfway between a slow bus and an arm that waits for all data.
+        // Halfway between the increase for a slow bus and that for media that wait for all data.
         let max = f64::from(many - 1) * slower.midpoint(bus);
         for (sectors, max) in [(2, 0.0), (many, max)] {
             let Some(more) = self.lead_of_hits(sectors)? else {
@@ -377,24 +383,24 @@ impl HitMeasurement<'_, '_> {
 
     /// Measures the lead of absorbed writes of this size; `None` if later reads do not reveal it.
     fn lead_of_hits(&mut self, sectors: u16) -> Result<Option<ThresholdEstimate>, Error> {
-        let (narrow, max) = mtbrc::precision(self.effort);
+        let (target_width, max) = mtbrc::precision(self.effort);
         let mut threshold = Threshold::default();
         let mut failures = 0;
         for _ in 0..max {
-            let lead = threshold.aim(narrow, self.pairs.uniform()).max(1e3);
+            let lead = threshold.aim(target_width, self.pairs.uniform()).max(1e3);
             match self.landing_bounds(sectors, lead)? {
                 Some((missed, caught)) => threshold.add(missed, caught),
                 None => failures += 1,
             }
-            if threshold.is_done(narrow) || failures > MAX_FAILURES {
+            if threshold.is_done(target_width) || failures > MAX_FAILURES {
                 break;
             }
         }
-        Ok(threshold.is_done(narrow).then(|| threshold.found()))
+        Ok(threshold.is_done(target_width).then(|| threshold.found()))
     }
 
-    /// Returns bounds on the lead from a write of `sectors` sent about `lead` before its first
-    /// sector passes: the largest lead known to be too short, and the smallest that suffices.
+    /// Sends a write about `lead` before its first sector passes. Returns the largest lead that it
+    /// shows to be too short, and the smallest that it shows to be enough.
     fn landing_bounds(&mut self, sectors: u16, lead: f64) -> Result<Option<(f64, f64)>, Error> {
         let from = self.fresh_track();
         let Some(track) = self.pairs.head_track(Access::Read, &from) else {
@@ -413,8 +419,7 @@ impl HitMeasurement<'_, '_> {
             return Ok(None);
         }
         let lead = passes - written?.sent.as_ns() as f64;
-        // Halfway between the ends of a write that catches its first sector and of one that misses
-        // it.
+        // Halfway between the ends of a write that catches its first sector and one that does not.
         let written = self.pairs.passing(at, sectors);
         let later = passes + (period + written) / 2.0 - self.pairs.soonest(0.0);
         if later < 0.0 {
@@ -430,7 +435,7 @@ impl HitMeasurement<'_, '_> {
     }
 }
 
-/// Sizes in sectors of the reads that detect and measure a slower bus, unless tracks are short.
+/// Maximum sizes in sectors of the reads that detect and measure a slower bus.
 const DETECTION_SECTORS: u16 = 9;
 const RATE_SECTORS: u16 = 33;
 const MIN_PER_SECTOR_NS: f64 = 2e3;
@@ -443,7 +448,7 @@ impl HitMeasurement<'_, '_> {
         let Some(one) = self.lateness(1, 0.0)? else {
             return Ok(None);
         };
-        // From a quarter of a revolution before the value of one sector to three quarters after it.
+        // From a quarter of a revolution before the lateness of one sector to three quarters after.
         let later = one.mean + self.pairs.clock.period() / 4.0;
         let Some(more) = self.lateness(several, later)? else {
             return Ok(None);
@@ -465,7 +470,7 @@ impl HitMeasurement<'_, '_> {
         }))
     }
 
-    /// Measures how long after their last sector reads end, within half a revolution of `about` ns.
+    /// Measures how long reads end after their last sector, to half a revolution around `about`.
     fn lateness(&mut self, sectors: u16, about: f64) -> Result<Option<Services>, Error> {
         self.repeat(|measurement| {
             let first = measurement.fresh_track().first();

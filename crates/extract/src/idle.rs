@@ -1,26 +1,26 @@
 //! The time until the arm is free after a read.
 //!
 //! # Hypothesis
-//! A drive that reads ahead either leaves the media as soon as it has processed the next command,
-//! or finishes something first: the sector under the head, or a minimum amount of read-ahead. In
-//! the second case the next command depends on the position of the head, and seeks cannot be timed
-//! after a read until read-ahead has ended.
+//! When the next command arrives, a drive that reads ahead either stops immediately or first
+//! finishes something: the sector under the head, or a minimum amount of read-ahead. In the second
+//! case the service time depends on the position of the head, so seeks after a read can be timed
+//! only once read-ahead has ended.
 //!
 //! # Test vector
-//! Pairs of reads from the first zone to the middle and the last one, the second sent at random
-//! around the time at which it just catches its sector. Sectors of two zones differ, so an arm that
-//! waits for the end of a sector is late by any fraction of one, unless a sector of the second zone
-//! lasts as long as a whole number of sectors of the first. Then, if the arm is not free
-//! immediately or the pairs are inconclusive, reads of the first block of a cylinder, each
-//! followed, after a long pause, by a read of a later block.
+//! Pairs of reads, the first in the first zone and the second in the middle or last zone. The
+//! second is sent at a random time near the one at which it just catches its sector. Sector times
+//! differ between zones, so an arm that waits for the end of a sector is late by a varying fraction
+//! of a sector, unless a sector of the second zone lasts as long as a whole number of sectors of
+//! the first. If the arm is not free immediately, or the pairs are inconclusive, the first block of
+//! a cylinder is read and, after a long pause, a later block.
 //!
 //! # Decision
-//! The arm is free immediately if, with few exceptions, pairs with longer leads catch and those
-//! with shorter ones miss. If completion times are noisy, commands may also reach the drive earlier
-//! or later than they seem to be sent, so only contradictions by more than a sixth of a sector
-//! count; an arm that waits for the end of a sector causes many. If the arm is not free
-//! immediately, read-ahead ends at the farthest block that is served from the buffer: its read does
-//! not end at the angle of its sector. If completion times are noisy, two reads must show that.
+//! The arm is free immediately if, with few exceptions, pairs with longer leads catch their sector
+//! and pairs with shorter leads miss it. If completion times are noisy, so are the times at which
+//! commands reach the drive. Contradictions then count only if they exceed a sixth of a sector; an
+//! arm that waits for the end of a sector causes many of them. If the arm is not free immediately,
+//! read-ahead ends at the farthest block that is served from the buffer: a read of it does not end
+//! at the angle of its sector. If completion times are noisy, two reads must show that.
 //!
 //! # Confidence
 //! If the arm waits for the end of a sector, about ten pairs contradict the others. Treating a free
@@ -41,30 +41,30 @@ use crate::track::{ReadAheadEnd, Track, next_track};
 use crate::{Disk, Effort, Error};
 
 const MAX_READ_AHEAD: u64 = 16_384;
-/// Maximum number of pairs near the threshold, and the number that suffices within a sector of it.
+/// Maximum number of pairs, and the number within a sector of the threshold that is enough.
 const MAX_PAIRS: u32 = 450;
 const ENOUGH_NEAR_PAIRS: u32 = 120;
 /// Longest pause in a pair, in revolutions, during which read-ahead stays on the track.
 const MAX_PAUSE: f64 = 1.0 / 3.0;
-/// Number of contradictory pairs that show that the arm is not free immediately.
+/// Maximum number of contradictory pairs if the arm is free immediately.
 const CONTRADICTIONS: usize = 2;
-/// Contradictions count from a sector divided by this if completion times are noisy.
+/// If completion times are noisy, a contradiction must exceed a sector divided by this.
 const SLACK: f64 = 6.0;
 
-/// Accepted probability of mistaking a buffered block for an unbuffered one; about 100 are tested.
+/// Accepted probability of mistaking a buffered block for an unbuffered one.
 const MAX_ERROR_PROBABILITY: f64 = 1e-5;
 
-/// The activity of a drive after a read until its arm is free.
+/// When the arm of a drive is free after a read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Idle {
-    /// Pause after which the arm is free wherever it was; zero if it is free immediately.
+    /// Pause after which the arm is always free; zero if it is free immediately.
     pub rest: Span,
-    /// Blocks read ahead after the first block of a cylinder in the first, middle and last zone,
-    /// unless the arm is free immediately.
+    /// Number of blocks read ahead after the first block of a cylinder in the first, middle and
+    /// last zone; zero if the arm is free immediately.
     pub ahead: [SectorCount; 3],
 }
 
-/// Measures when the arm is free, by reads alone.
+/// Measures when the arm is free, using only reads.
 pub fn measure(
     disk: &mut Disk<'_>,
     layout: &Layout,
@@ -97,16 +97,16 @@ pub fn measure(
     })
 }
 
-/// Longest track switch that its skew covers, in revolutions.
+/// Longest skew between tracks, in revolutions.
 const COVERED_SWITCH: f64 = 0.5;
 
-/// Returns the revolutions needed to read ahead `blocks`, with `share` of one per track switch.
+/// Returns the revolutions needed to read ahead `blocks` if each track switch takes `share` of one.
 fn turns(place: &Track, blocks: u64, share: f64) -> f64 {
     let turns = blocks as f64 / place.sectors() as f64;
     turns + share * (turns + 2.0)
 }
 
-/// Returns true if read-ahead of `blocks` ends as early as it would if skews cover switches.
+/// Returns true if read-ahead of `blocks` loses no revolutions at track switches.
 fn ends_early(pairs: &mut Pairs<'_, '_>, place: &Track, blocks: u64) -> Result<bool, Error> {
     let pause = pairs.clock.period() * turns(place, blocks, COVERED_SWITCH);
     for _ in 0..4 {
@@ -119,14 +119,14 @@ fn ends_early(pairs: &mut Pairs<'_, '_>, place: &Track, blocks: u64) -> Result<b
 }
 
 impl Idle {
-    /// Returns where read-ahead after a read leaves the head; `None` if it stays.
+    /// Returns where read-ahead leaves the head; `None` if the arm is free immediately.
     pub(crate) fn read_ahead_end(&self, layout: &Layout) -> Option<ReadAheadEnd> {
         if self.rest == Span::ZERO {
             return None;
         }
         let places = zones(layout);
         let ends = [0, 1, 2].map(|k| tracks(layout, &places[k], self.ahead[k]));
-        // A full segment may end anywhere.
+        // If read-ahead ends when a segment is full, it may end in the middle of a track.
         Some(match ends {
             [Some(a), Some(b), Some(c)] if a == b && b == c => ReadAheadEnd::Tracks(a),
             _ => ReadAheadEnd::Blocks([0, 1, 2].map(|k| (places[k].sectors(), self.ahead[k]))),
@@ -134,7 +134,7 @@ impl Idle {
     }
 }
 
-/// Returns the number of tracks read ahead to their ends, if the last block ends its track.
+/// Returns the number of tracks that read-ahead covers, if it ends at the end of a track.
 fn tracks(layout: &Layout, from: &Track, ahead: SectorCount) -> Option<u32> {
     let last = from.first() + ahead;
     let mut first = from.first();
@@ -158,9 +158,8 @@ pub(crate) fn zones(layout: &Layout) -> [Track; 3] {
     })
 }
 
-/// Returns at how many different fractions of a sector of `outer` the sectors of `inner` begin. If
-/// there is only one, an arm that waits for the end of a sector is always equally late, as if it
-/// were free and slower.
+/// Returns the number of different fractions of a sector of `outer` at which sectors of `inner`
+/// begin. If there is only one, an arm that waits for the end of a sector just looks slower.
 fn sector_phases(outer: &Track, inner: &Track) -> u64 {
     let (mut a, mut b) = (outer.sectors(), inner.sectors());
     while b > 0 {
@@ -169,7 +168,7 @@ fn sector_phases(outer: &Track, inner: &Track) -> u64 {
     inner.sectors() / a
 }
 
-/// Returns true if pairs from `outer` to `inner` that miss overlap with pairs that catch.
+/// Returns true if pairs from `outer` to `inner` miss with longer leads than others that catch.
 fn overlaps(pairs: &mut Pairs<'_, '_>, outer: &Track, inner: &Track) -> Result<bool, Error> {
     let kinds = (Access::Read, Access::Read);
     let route = |_: &mut Pairs<'_, '_>, _| Ok((outer.clone(), inner.clone(), 0.0));
@@ -177,8 +176,8 @@ fn overlaps(pairs: &mut Pairs<'_, '_>, outer: &Track, inner: &Track) -> Result<b
     let mut threshold = Threshold::default();
     let sector = pairs.clock.period() / inner.sectors() as f64;
     let mut near = 0;
-    // The first commands use an eighth of a track. If tracks are short or almost equally long,
-    // these sectors pass at almost the same fraction of a sector.
+    // The first reads of the pairs are on an eighth of a track. If tracks are short or almost
+    // equally long, their sectors begin at almost the same fraction of a sector of `inner`.
     let difference = outer.sectors().abs_diff(inner.sectors());
     let is_similar = difference > 0 && outer.sectors() / 8 * difference < inner.sectors() / 2;
     for _ in 0..MAX_PAIRS {
@@ -199,11 +198,11 @@ fn overlaps(pairs: &mut Pairs<'_, '_>, outer: &Track, inner: &Track) -> Result<b
             break;
         }
     }
-    let min = if pairs.scatters { sector / SLACK } else { 0.0 };
+    let min = if pairs.is_noisy { sector / SLACK } else { 0.0 };
     Ok(threshold.contradictions(min) > CONTRADICTIONS)
 }
 
-/// Measures how many blocks are read ahead after the first one of cylinders like `place`'s.
+/// Measures how many blocks are read ahead after the first block of cylinders like `place`.
 fn read_ahead(pairs: &mut Pairs<'_, '_>, place: &Track) -> Result<SectorCount, Error> {
     if !reads_ahead_to(pairs, place, 1)? {
         return Ok(SectorCount(0));
@@ -228,30 +227,30 @@ fn read_ahead(pairs: &mut Pairs<'_, '_>, place: &Track) -> Result<SectorCount, E
     Ok(SectorCount(reached))
 }
 
-/// Returns true if the block `far` after a one-block read is buffered by it: its completion is then
-/// not tied to its sector. One may be tied by chance, so four tied completions mean no, or more if
-/// completions are noisy; two others then mean yes, because one may be late. Each read is on
-/// another cylinder, because the buffer may keep earlier data.
+/// Returns true if a one-block read also buffers the block `far` blocks later. A read of that block
+/// is a hit if it does not end at the angle of its sector. A hit may look like a miss by chance, so
+/// it takes four misses or, with noise, more to return false. With noise it takes two hits to
+/// return true, because a miss may end late. Each read uses another cylinder.
 fn reads_ahead_to(pairs: &mut Pairs<'_, '_>, place: &Track, far: u64) -> Result<bool, Error> {
     let pause = span(pairs.clock.period() * turns(place, far, 1.0)).max(LONG);
     let (mut buffered, mut tied) = (0, 0);
     let enough = enough_tied(2.0 * pairs.clock.tolerance() / pairs.clock.period());
     while tied < enough {
-        // After whole revolutions, a hit would end when a miss does.
+        // A random pause, so that hits do not all end at the angle at which a miss would.
         let random = pairs.uniform() * pairs.clock.period();
         if hits(pairs, place, far, pause + span(random))? {
             buffered += 1;
         } else {
             tied += 1;
         }
-        if buffered > u32::from(pairs.scatters) {
+        if buffered > u32::from(pairs.is_noisy) {
             return Ok(true);
         }
     }
     Ok(false)
 }
 
-/// Returns how many misses are conclusive, if a hit resembles one with this probability.
+/// Returns the number of misses that is conclusive if a hit looks like one with this probability.
 fn enough_tied(chance: f64) -> u32 {
     let chance = chance.min(0.9);
     let by_chance = |reads: u32| f64::from(reads + 1) * chance.powi(reads as i32);
@@ -259,7 +258,7 @@ fn enough_tied(chance: f64) -> u32 {
     enough.unwrap_or(4)
 }
 
-/// Returns true if the block `far` after the first of a cylinder is buffered after a pause.
+/// Returns true if the block `far` blocks after a cylinder's first is buffered after a pause.
 fn hits(pairs: &mut Pairs<'_, '_>, place: &Track, far: u64, pause: Span) -> Result<bool, Error> {
     let track = pairs.equivalent.next(pairs.layout, place);
     let first = track.first();
@@ -275,7 +274,7 @@ fn hits(pairs: &mut Pairs<'_, '_>, place: &Track, far: u64, pause: Span) -> Resu
     Ok(lateness.abs() > pairs.clock.tolerance())
 }
 
-/// The properties that measurements of seeks and overheads need.
+/// What measurements of seeks and overheads need to know.
 #[derive(Clone, Copy, Debug)]
 pub struct Setup<'a> {
     pub layout: &'a Layout,
@@ -287,7 +286,7 @@ pub struct Setup<'a> {
 }
 
 impl<'a> Setup<'a> {
-    /// Measures the rotation and the idle time of a drive with a known layout, by reads alone.
+    /// Measures the rotation and the idle time of a drive with a known layout, using only reads.
     pub fn measure(
         disk: &mut Disk<'_>,
         layout: &'a Layout,

@@ -2,10 +2,10 @@
 //! the drive does (worthington96 section 4.1).
 //!
 //! There are three methods. [`translate`] asks the drive where blocks are, [`notches`] asks it for
-//! zones and cylinders, and [`timing`] needs only reads; [`measure`] uses the first one that the
-//! drive supports and that reads do not contradict. All of them follow the blocks of a zone from
-//! track to track (`walk`), record the positions that hold no block (`zone_map`), and then choose
-//! the sparing scheme that explains these positions with the fewest exceptions (`assemble`).
+//! zones and cylinders, and [`timing`] needs only reads. [`measure`] uses the first method that the
+//! drive supports and that reads do not contradict. All three follow the blocks of a zone from
+//! track to track (`walk`), record which positions hold no block (`zone_map`), and then choose the
+//! sparing scheme that explains these positions with the fewest exceptions (`assemble`).
 //!
 //! [`Layout`]: diskarm_core::geometry::Layout
 
@@ -39,11 +39,11 @@ mod zone_map;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Method {
-    /// The command TRANSLATE ADDRESS ([`translate`]).
+    /// The TRANSLATE ADDRESS command ([`translate`]).
     Translated,
-    /// Notch pages and READ CAPACITY, completed by reads ([`notches`]).
+    /// Notch pages and READ CAPACITY, supplemented by reads ([`notches`]).
     Notches,
-    /// Read completion times alone ([`timing`]).
+    /// Only the completion times of reads ([`timing`]).
     Timing,
 }
 
@@ -61,26 +61,26 @@ impl std::fmt::Display for Method {
 pub struct LayoutFinding {
     pub found: MeasuredLayout,
     pub method: Method,
-    /// The methods tried before it, each with the reason why it failed.
+    /// The methods that were tried before and failed, each with the reason.
     pub refused: Vec<(Method, String)>,
-    /// The defects that the drive lists, or the reason why it lists none.
+    /// The defects that the drive lists, or the reason why no list could be read.
     pub defects: Result<Defects, String>,
 }
 
 const CHECKED_BLOCKS: u32 = 24;
 /// Maximum number of reads per checked block.
 const MAX_READS: u32 = 64;
-/// Maximum number of checked blocks that may be elsewhere: reallocated on a track, or read late.
+/// Maximum number of checked blocks at another angle: some may be reallocated, or read late.
 const MAX_MISSES: u32 = 2;
 
 /// Finds the layout by the first [`Method`] that the drive supports and that reads confirm.
 ///
-/// `period_ns` is the rotation period, to 10^-6. If no method succeeds, the error says why.
+/// `period_ns` is the rotation period, accurate to one part in a million. Errors give all reasons.
 pub fn measure(disk: &mut Disk<'_>, period_ns: f64, seed: u64) -> Result<LayoutFinding, Error> {
     refuse_emulated(disk)?;
     let defects = reason(defects::read(disk))?;
     let listed = defects.as_ref().map(Defects::all).unwrap_or_default();
-    let mut refused = Vec::new();
+    let mut failed = Vec::new();
     for method in [Method::Translated, Method::Notches, Method::Timing] {
         let measured = match method {
             Method::Translated => translate::measure(disk, &listed),
@@ -99,20 +99,20 @@ pub fn measure(disk: &mut Disk<'_>, period_ns: f64, seed: u64) -> Result<LayoutF
                 return Ok(LayoutFinding {
                     found,
                     method,
-                    refused,
+                    refused: failed,
                     defects,
                 });
             }
-            Err(reason) => refused.push((method, reason)),
+            Err(reason) => failed.push((method, reason)),
         }
     }
-    let reasons = refused
+    let reasons = failed
         .iter()
         .map(|(method, reason)| format!("{method}: {reason}"));
     Err(Error::Undecided(reasons.collect::<Vec<_>>().join("; ")))
 }
 
-/// Refuses drives that emulate small sectors: they report and time physical sectors.
+/// Refuses drives that emulate small sectors: their reports and timing are of physical sectors.
 fn refuse_emulated(disk: &mut Disk<'_>) -> Result<(), Error> {
     let sector = disk.sector_size();
     match disk.physical_sector()? {
@@ -125,7 +125,7 @@ fn refuse_emulated(disk: &mut Disk<'_>) -> Result<(), Error> {
     }
 }
 
-/// Turns an error into its message, unless nothing more can be measured after it.
+/// Turns an error into its message, unless the connection is lost.
 fn reason<T>(result: Result<T, Error>) -> Result<Result<T, String>, Error> {
     match result {
         Err(error @ Error::Transport(_)) => Err(error),
@@ -167,14 +167,16 @@ fn check_by_reads(
     Ok(())
 }
 
-/// Records how many locations the layout skips that the drive does not list as defective: another
-/// layout may explain the same angles.
+/// Records the number of locations that the layout skips although the drive does not list them as
+/// defective. Another layout may explain the same angles.
 fn check_by_defects(found: &mut MeasuredLayout, defects: Option<&Defects>) {
     let counts = defects.and_then(|listed| defects::count(&found.geometry, &listed.all()).ok());
     let unlisted = counts.map_or(0, |counts| counts.unlisted);
     if unlisted > 0 {
+        let plural = if unlisted == 1 { "" } else { "s" };
         found.assume(format!(
-            "The layout skips {unlisted} locations that the drive does not list as defective."
+            "The layout skips {unlisted} location{plural} that the drive does not list as \
+             defective."
         ));
     }
 }

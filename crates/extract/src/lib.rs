@@ -1,8 +1,7 @@
 //! Measures a disk drive over SCSI: sends it commands, times them, and derives the layout,
 //! mechanics and buffer behaviour of the drive (worthington96).
 //!
-//! Measurements access a drive only through the commands of a [`Disk`], whose [`Transport`] records
-//! when each was sent and completed.
+//! Measurements access a drive only through a [`Disk`], whose [`Transport`] times each command.
 
 pub mod cache;
 mod clock;

@@ -1,27 +1,27 @@
 //! The minimum time between request completions, MTBRC(X, Y) (worthington96 sections 5.1 and A.1).
 //!
 //! # Hypothesis
-//! After a request X, a request Y catches its first sector in this revolution if the sector is far
-//! enough away, and a revolution later otherwise. At the minimum sufficient distance, the time
-//! between their completions consists of host delay, overheads, movements and transfers only.
+//! After a request X, a request Y catches its first sector in the same revolution if that sector is
+//! far enough away, and otherwise a revolution later. At the minimum sufficient distance, the time
+//! between their completions consists only of host delay, overheads, movements and transfers.
 //!
 //! # Test vector
-//! Pairs X, Y at three cylinders in each of the first, the middle and the last zone, with X near
-//! the start of a track, so that read-ahead does not leave it. Reads have force unit access.
+//! Pairs X, Y on three cylinders in each of the first, the middle and the last zone. X is near the
+//! start of a track, so that read-ahead does not leave the track. Reads use force unit access.
 //!
 //! The paper increases the distance by one sector at a time and counts how many Y miss at each.
-//! Here the sending of Y is timed, and each pair, caught or missed, bounds the *lead* from the
-//! sending of Y to the pass of its sector; the host pauses for less than a sector if none is at
-//! the right distance. This finds the same thresholds with fewer pairs, and without rounding to
-//! whole sectors.
+//! Here the time at which Y is sent is recorded, so each pair, caught or missed, bounds the *lead*
+//! from that time until the sector of Y passes. If no sector is at the right distance, the host
+//! pauses for less than a sector. This takes fewer pairs, and does not round to whole sectors.
 //!
 //! # Decision
-//! Half of the pairs catch at the 50th percentile of the lead, and 95 % at the 95th. The distance
-//! and the time between completions are the lead plus their mean difference from it, which includes
-//! the mean host delay. The 50th percentile is the mean of the three zones, the 95th the maximum.
+//! At the 50th percentile of the lead, half of the pairs catch, and at the 95th, 95 % do. The time
+//! between completions is the lead plus the mean difference between the two over all pairs, which
+//! includes the mean host delay; so is the distance. The 50th percentile is the mean of the three
+//! zones, and the 95th is the maximum.
 //!
 //! # Confidence
-//! Half the interval between the leads that missed and those that caught; if these overlap, half
+//! Half the interval between the leads that missed and those that caught or, if these overlap, half
 //! the 95 % interval of a logistic fit.
 //!
 //! # Cost
@@ -48,7 +48,7 @@ pub struct Kind {
 pub enum To {
     SameTrack,
     OtherTrack,
-    /// This many cylinders inward, under the same head.
+    /// The given number of cylinders inward, under the same head.
     Cylinders(u32),
 }
 
@@ -66,10 +66,7 @@ impl std::fmt::Display for Kind {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let (x, y) = self.accesses;
         let (x_sectors, y_sectors) = self.sectors;
-        write!(
-            f,
-            "a {x} of {x_sectors} sectors and a {y} of {y_sectors} sectors "
-        )?;
+        write!(f, "a {x_sectors}-sector {x} and a {y_sectors}-sector {y} ")?;
         match self.to {
             To::SameTrack => f.write_str("on the same track"),
             To::OtherTrack => f.write_str("on another track of the cylinder"),
@@ -84,18 +81,17 @@ pub struct Mtbrc {
     pub median: Estimate,
     /// 95th percentile of the time.
     pub upper: Span,
-    /// The inter-request distances at the 50th and the 95th percentile: from the pass of X's first
-    /// sector to the pass of Y's.
+    /// 50th and 95th percentile of the time from the pass of X's first sector to that of Y's.
     pub distances: (Span, Span),
-    /// Mean delay of the host between the end of X and the sending of Y.
+    /// Mean host delay, from the end of X until Y is sent.
     pub host: Span,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pair {
-    /// Time from the pass of X's first sector to the next pass of Y's after Y is sent.
+    /// Time from the pass of X's first sector to the first pass of Y's after Y is sent.
     pub distance: Span,
-    /// Time from the end of X and the pause after it to the end of Y.
+    /// Time from the end of X to the end of Y, without the pause after X.
     pub between: Span,
     /// True if Y caught that pass.
     pub caught: bool,
@@ -139,7 +135,7 @@ pub fn measure(
     Ok((found, all.collect()))
 }
 
-/// Measures the threshold of leads as the mean of three zones.
+/// Measures the threshold of leads, averaged over three zones.
 pub(crate) fn threshold(
     pairs: &mut Pairs<'_, '_>,
     kind: Kind,
@@ -168,7 +164,7 @@ pub(crate) fn precision(effort: Effort) -> (f64, u32) {
 pub(crate) struct Zone {
     pub search: Search,
     host: f64,
-    /// Time between completions and distance, each minus the lead, at the mean host delay.
+    /// Mean time between completions and mean distance, each minus the lead.
     to_end: f64,
     to_pass: f64,
 }
@@ -184,12 +180,18 @@ pub(crate) fn in_zone(
     for _ in 0..3 {
         routes.push(route(pairs, kind, &place)?);
     }
-    let (narrow, max) = precision(effort);
+    let (target_width, max) = precision(effort);
     let start = Threshold::default();
-    let search = pairs.search(kind.accesses, kind.sectors, start, (narrow, max), |_, k| {
-        let (from, to) = routes[k as usize % 3].clone();
-        Ok((from, to, 0.0))
-    })?;
+    let search = pairs.search(
+        kind.accesses,
+        kind.sectors,
+        start,
+        (target_width, max),
+        |_, k| {
+            let (from, to) = routes[k as usize % 3].clone();
+            Ok((from, to, 0.0))
+        },
+    )?;
     let count = search.trials.len() as f64;
     let mean = |of: &dyn Fn(&crate::pairs::Trial) -> f64| {
         search.trials.iter().map(of).sum::<f64>() / count

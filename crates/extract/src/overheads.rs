@@ -1,31 +1,30 @@
 //! Overheads of requests served from the media (worthington96 sections 5.4, 5.6 and A.2).
 //!
 //! # Hypothesis
-//! A request consists of a command overhead, which depends on its access and on the previous
-//! command, then positioning, media transfer, and a completion overhead. The data of a write are
-//! transferred over the bus while the arm moves; the media wait for the first of them, and perhaps
-//! for a minimum delay. After a write, data may arrive even later (worthington94 table A.4, the
-//! extra disconnect).
+//! A request takes a command overhead, which depends on its access and on the previous command,
+//! then positioning, the media transfer, and a completion overhead. The data of a write are
+//! transferred over the bus while the arm moves. The media wait for the first sectors, and perhaps
+//! for a minimum delay. If the previous command was also a write, data may arrive even later
+//! (worthington94 table A.4, the extra disconnect).
 //!
 //! # Test vector
-//! Pairs on one track, another track and another cylinder ([`crate::mtbrc`]), of reads and writes
-//! in all four orders, and of writes of increasing size.
+//! Pairs of requests on the same track, on different tracks and on different cylinders
+//! ([`crate::mtbrc`]): reads and writes in all four orders, and writes of increasing size.
 //!
 //! # Decision
-//! Let `A` be the overhead from the sending of a request until the arm may move, and `C` that from
-//! the end of the media transfer to the completion. The angle is known only from completions, so
-//! the lead at which a request just catches its sector includes the `C` of reads:
+//! Let `A` be the time from the sending of a request until the arm may move, and `C` the time from
+//! the end of the media transfer to the completion. The angle of the platter is known only from
+//! completions of reads, so the lead at which a request just catches its sector includes their `C`:
 //!
 //! * a read on one track: `A + C`;
-//! * a write of `n` sectors on one track: `A + C + D(n)`, where the data required by the media have
-//!   arrived `D(n)` after the command: the bus time of the sectors that the drive waits for and, if
-//!   it waits for all of them, a minimum delay;
+//! * a write of `n` sectors on one track: `A + C + D(n)`, where `D(n)` is the bus time of the
+//!   sectors that the media wait for, plus a minimum delay if they wait for all;
 //! * a write on another cylinder: `A + C`, the seek, and settling;
-//! * the time by which writes end later than reads after their sectors: the difference of their
-//!   `C`.
+//! * how much longer a write takes than a read from the end of its last sector to completion: the
+//!   difference between their `C`.
 //!
-//! These sums are observable, their parts are not: as in the paper, the smaller of the completion
-//! overheads of reads and writes is set to zero ([`crate::timing`]).
+//! Only these sums are observable. As in the paper, the smaller of the completion overheads of
+//! reads and writes is set to zero ([`crate::timing`]).
 //!
 //! # Confidence
 //! Half the interval of each lead, about 0.003 ms.
@@ -50,13 +49,12 @@ pub use wait::{Undetermined, Wait};
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reads {
-    /// Lead of a read on the track of a preceding read.
+    /// Lead of a read on the track of the previous read.
     pub after_read: Estimate,
     /// Extra lead on another track of the cylinder.
     pub head_switch: Estimate,
-    /// Shortest gap between two tracks of a cylinder across which a read continues without losing a
-    /// revolution, among those shorter than the head switch; `None` if there is none. It bounds the
-    /// head switch without settling.
+    /// Shortest gap between two tracks of a cylinder that a read crosses without losing a
+    /// revolution, if below the head switch. Bounds the head switch without settling.
     #[serde(default)]
     pub goes_on: Option<Span>,
 }
@@ -64,32 +62,32 @@ pub struct Reads {
 /// Overheads of writes, and of reads after them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Writes {
-    /// Lead of a read on the track of a preceding write.
+    /// Lead of a read on the track of the previous write.
     pub read_after_write: Estimate,
     /// Leads of a one-sector write, after a read and after a write.
     pub leads: [Estimate; 2],
     /// Lead on another track of the cylinder, after a write.
     pub other_track: Estimate,
-    /// Leads on a distant cylinder minus the extra time of a read there, after reads and writes.
+    /// Leads on a distant cylinder after a read and a write, minus the extra lead of a read there.
     pub seeking: [Estimate; 2],
-    /// Completion overhead minus a read's, after a read and after a write; may be negative.
+    /// Completion overhead minus that of reads, after a read and after a write; may be negative.
     pub later: [Estimate; 2],
-    /// The media's wait for the data of a write.
+    /// How the media wait for the data of a write.
     pub wait: Wait,
     /// Lead of a write that continues the previous one.
     pub in_sequence: Estimate,
-    /// Shortest gap between two tracks of a cylinder across which a write continues without losing
-    /// a revolution; `None` if there is none. It bounds the head switch with settling for writes.
+    /// Shortest gap between two tracks of a cylinder that a write crosses without losing a
+    /// revolution, if there is one. It bounds the head switch with settling for writes.
     #[serde(default)]
     pub goes_on: Option<Span>,
 }
 
-/// Previous accesses, in the order of the values for them.
+/// The previous accesses, in the order of the arrays that hold a value for each.
 const PREVIOUS: [Access; 2] = [Access::Read, Access::Write];
 /// Leads closer than this are treated as equal, in nanoseconds.
 const MIN_DIFFERENCE_NS: f64 = 1e4;
 
-/// Measures the overheads of reads by reads alone.
+/// Measures the overheads of reads, using only reads.
 pub fn measure(disk: &mut Disk<'_>, setup: &Setup<'_>) -> Result<Reads, Error> {
     let mut leads = Leads::new(disk, setup)?;
     let both = (Access::Read, Access::Read);
@@ -116,10 +114,10 @@ pub fn measure_writes(disk: &mut Disk<'_>, setup: &Setup<'_>) -> Result<Writes, 
         1 => None,
         _ => Some(leads.lead((Access::Write, Access::Write), 1, To::OtherTrack)?),
     };
-    let share = leads.steadiest_share()?;
+    let divisor = leads.steadiest_divisor()?;
     for (k, before) in PREVIOUS.into_iter().enumerate() {
         still[k] = leads.lead((before, Access::Write), 1, To::SameTrack)?;
-        seeking[k] = leads.seeking(before, share)?;
+        seeking[k] = leads.seeking(before, divisor)?;
     }
     let wait = leads.wait()?;
     let clock = &leads.pairs.clock;
@@ -149,7 +147,7 @@ impl<'a, 'd> Leads<'a, 'd> {
         })
     }
 
-    /// Measures the lead of pairs, as the mean of three zones.
+    /// Measures the lead of pairs, averaged over three zones.
     fn lead(&mut self, pair: (Access, Access), sectors: u16, to: To) -> Result<Estimate, Error> {
         let kind = Kind {
             accesses: pair,
@@ -159,32 +157,32 @@ impl<'a, 'd> Leads<'a, 'd> {
         mtbrc::threshold(&mut self.pairs, kind, self.setup.effort)
     }
 
-    /// Measures the lead of a write on another cylinder, minus the extra time of a read there.
-    fn seeking(&mut self, before: Access, share: u32) -> Result<Estimate, Error> {
-        let write = self.far_lead((before, Access::Write), share)?;
-        let read = self.far_lead((Access::Read, Access::Read), share)?;
+    /// Measures the lead of a write on another cylinder, minus the extra lead of a read there.
+    fn seeking(&mut self, before: Access, divisor: u32) -> Result<Estimate, Error> {
+        let write = self.far_lead((before, Access::Write), divisor)?;
+        let read = self.far_lead((Access::Read, Access::Read), divisor)?;
         let still = self.lead((Access::Read, Access::Read), 1, To::SameTrack)?;
         Ok(write - (read - still))
     }
 
-    /// Chooses the share of the stroke over which seeks before writes vary least.
-    fn steadiest_share(&mut self) -> Result<u32, Error> {
+    /// Chooses the divisor of the stroke for which seeks before writes vary least.
+    fn steadiest_divisor(&mut self) -> Result<u32, Error> {
         let mut best: Option<(Span, u32)> = None;
-        for share in [3, 8, 30] {
+        for divisor in [3, 8, 30] {
             let writes = (Access::Write, Access::Write);
-            let found = self.far_lead(writes, share)?.uncertainty;
+            let found = self.far_lead(writes, divisor)?.uncertainty;
             if best.is_none_or(|(min, _)| found < min) {
-                best = Some((found, share));
+                best = Some((found, divisor));
             }
             if found < span(MIN_DIFFERENCE_NS) {
                 break;
             }
         }
-        Ok(best.map_or(3, |(_, share)| share))
+        Ok(best.map_or(3, |(_, divisor)| divisor))
     }
 
-    /// Measures the mean lead of both directions from the middle zone over a share of the stroke.
-    fn far_lead(&mut self, accesses: (Access, Access), share: u32) -> Result<Estimate, Error> {
+    /// Measures the lead across part of the stroke from the middle zone, averaging both directions.
+    fn far_lead(&mut self, accesses: (Access, Access), divisor: u32) -> Result<Estimate, Error> {
         let layout = self.setup.layout;
         let last = layout.cylinders() - 1;
         let near = |cylinder: u32| {
@@ -196,14 +194,14 @@ impl<'a, 'd> Leads<'a, 'd> {
                 .ok_or_else(|| Error::Undecided(format!("no blocks near cylinder {cylinder}")))
         };
         let middle = idle::zones(layout)[1].cylinder();
-        let distance = layout.cylinders() / share;
+        let distance = layout.cylinders() / divisor;
         let ends = [middle + distance, middle.saturating_sub(distance)];
-        let (narrow, max) = mtbrc::precision(self.setup.effort);
+        let (target_width, max) = mtbrc::precision(self.setup.effort);
         let [inward, outward] = ends.map(|there| -> Result<Estimate, Error> {
             let (from, to) = (near(middle)?, near(there)?);
             let route = |_: &mut Pairs<'_, '_>, _| Ok((from.clone(), to.clone(), 0.0));
             let start = Threshold::default();
-            let half = (narrow, max / 2);
+            let half = (target_width, max / 2);
             let search = self.pairs.search(accesses, (1, 1), start, half, route)?;
             Ok(search.found.estimate())
         });
@@ -212,17 +210,17 @@ impl<'a, 'd> Leads<'a, 'd> {
 
     /// Measures the lead of a write that continues the previous one.
     fn in_sequence(&mut self) -> Result<Estimate, Error> {
-        let (narrow, max) = mtbrc::precision(self.setup.effort);
+        let (target_width, max) = mtbrc::precision(self.setup.effort);
         let place = idle::zones(self.setup.layout)[0].clone();
         let mut threshold = Threshold::default();
         for _ in 0..max {
             let track = self.pairs.equivalent.next(self.setup.layout, &place);
             self.pairs.send(Access::Write, track.first(), 1)?;
-            let lead = threshold.aim(narrow, self.pairs.uniform());
+            let lead = threshold.aim(target_width, self.pairs.uniform());
             if let Some(trial) = self.pairs.catch_next(Access::Write, 1, lead.max(1e3))? {
                 threshold.add(trial.bounds.0, trial.bounds.1);
             }
-            if threshold.is_done(narrow) {
+            if threshold.is_done(target_width) {
                 break;
             }
         }

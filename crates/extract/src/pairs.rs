@@ -1,12 +1,11 @@
 //! Pairs of commands, the second of which may just catch its sector.
 //!
-//! The first command moves the head to a track. The second is sent at a given *lead* before the
-//! pass of its first sector, in the instants of [`Clock`]. Whether it catches that pass or a later
-//! one shows whether the drive needs less than the lead or more.
+//! The first command moves the head to a track. The second is sent a given time, its *lead*, before
+//! its first sector passes by the [`Clock`]. It catches that pass if the lead is long enough.
 //!
-//! The target is chosen among all sectors of a track, and the host pauses for less than a sector,
-//! so any lead can be reached immediately. The host delay shifts the lead at random, but the actual
-//! lead is known because sending is timed, so many pairs together resolve less than a sector.
+//! Any sector of a track may be the target, so the host never has to pause for longer than a
+//! sector. The host delay shifts the lead at random, but sending is timed, so the actual lead is
+//! known, and many pairs together measure a threshold to less than a sector.
 
 use diskarm_core::geometry::{Extent, Layout};
 use diskarm_core::random::below;
@@ -20,7 +19,7 @@ use crate::threshold::{Threshold, ThresholdEstimate, span};
 use crate::track::{EquivalentCylinders, ReadAheadEnd, Track};
 use crate::{CommandTimes, Disk, Error};
 
-/// Long enough to complete read-ahead, to fill a segment, and to flush the write cache.
+/// Long enough for a drive to end read-ahead, fill a segment, and flush its write cache.
 pub(crate) const LONG: Span = Span::from_ns(250_000_000);
 /// Completion times that deviate by more than this are considered noisy, in nanoseconds.
 const MIN_NOISE_NS: f64 = 1e3;
@@ -30,11 +29,11 @@ const MAX_UNREADABLE: u32 = 100;
 /// The result of a pair. Times are in nanoseconds.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Trial {
-    /// The largest lead that is known to be too short, and the smallest that is enough.
+    /// The largest lead known to be too short, and the smallest known to be enough.
     pub bounds: (f64, f64),
-    /// Host delay: from the end of the first command to the sending of the second, without pauses.
+    /// Host delay from the end of the first command until the second is sent, excluding pauses.
     pub host: f64,
-    /// Time from the end of the first command to the end of the second, if it caught its sector.
+    /// Time from the end of the first command to the end of the second, had it caught its sector.
     pub between: f64,
     /// Time from the pass of the first command's first sector to the pass of the second's.
     pub distance: f64,
@@ -50,26 +49,26 @@ pub(crate) struct Pairs<'a, 'd> {
     pub generator: Pcg64Mcg,
     /// Pause after a read until read-ahead has ended.
     pub idle: Span,
-    /// Position of the head after that pause, unless it stays on the track of the read.
+    /// Where read-ahead leaves the head, unless it stays on the track of the read.
     pub read_ahead_end: Option<ReadAheadEnd>,
-    /// Cylinders for commands that must not hit data left by earlier ones.
+    /// Cylinders for commands that must not hit data that earlier ones left in the buffer.
     pub equivalent: EquivalentCylinders,
     /// True if completion times of reads are noisy.
-    pub scatters: bool,
+    pub is_noisy: bool,
     /// Moving average of the host delay, and of its deviation.
     delay: f64,
     jitter: f64,
-    /// Number of commands that failed at a block.
+    /// Number of commands that failed because of a bad block.
     unreadable: u32,
-    last: Last,
+    last: LastCommand,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Last {
+struct LastCommand {
     access: Access,
     at: Lbn,
     sectors: u16,
-    /// Its end and the pauses since then, in nanoseconds.
+    /// The end of the command and the total of the pauses since then, in nanoseconds.
     ended: f64,
     paused: f64,
 }
@@ -92,11 +91,11 @@ impl<'a, 'd> Pairs<'a, 'd> {
             idle: Span::ZERO,
             read_ahead_end: None,
             equivalent: EquivalentCylinders::default(),
-            scatters: rotation.scatter_ns > MIN_NOISE_NS,
+            is_noisy: rotation.scatter_ns > MIN_NOISE_NS,
             delay: 0.0,
             jitter: 0.0,
             unreadable: 0,
-            last: Last {
+            last: LastCommand {
                 access: Access::Read,
                 at: Lbn(0),
                 sectors: 1,
@@ -104,7 +103,7 @@ impl<'a, 'd> Pairs<'a, 'd> {
                 paused: 0.0,
             },
         };
-        for _ in 0..if pairs.scatters { 100 } else { 8 } {
+        for _ in 0..if pairs.is_noisy { 100 } else { 8 } {
             let at = Lbn(pairs.below(layout.sectors().0));
             let sent = pairs.send(Access::Read, at, 1);
             pairs.is_unreadable(&sent)?;
@@ -167,11 +166,11 @@ impl<'a, 'd> Pairs<'a, 'd> {
         } else {
             self.delay + 0.05 * (host - self.delay)
         };
-        // Delays count as uneven until some have been observed, unless that would widen intervals.
-        if !(is_first && self.scatters) {
+        // Delays are considered uneven at first, unless that would widen intervals.
+        if !(is_first && self.is_noisy) {
             self.jitter += 0.05 * ((host - self.delay).abs() - self.jitter);
         }
-        self.last = Last {
+        self.last = LastCommand {
             access,
             at,
             sectors,
@@ -180,8 +179,8 @@ impl<'a, 'd> Pairs<'a, 'd> {
         };
     }
 
-    /// Moves the head to `track` by a write of any block, or by a read of one of the first, so that
-    /// read-ahead stays on the track until the next command has been processed (section 5.2).
+    /// Moves the head to `track` by a write to any block or a read of one of the first blocks, so
+    /// that read-ahead stays on the track until the next command has been processed (section 5.2).
     pub fn move_head(&mut self, access: Access, track: &Track, sectors: u16) -> Result<(), Error> {
         let (first, extent) = track.runs[0];
         let min = u64::from(sectors);
@@ -199,7 +198,7 @@ impl<'a, 'd> Pairs<'a, 'd> {
         Ok(())
     }
 
-    /// Returns the track of the head when the second command of a pair arrives, if it is known.
+    /// Returns the track on which the head is when the second command of a pair arrives, if known.
     pub fn head_track(&self, access: Access, from: &Track) -> Option<Track> {
         match (access, self.read_ahead_end) {
             (Access::Read, Some(end)) => end.track(self.layout, from),
@@ -226,7 +225,7 @@ impl<'a, 'd> Pairs<'a, 'd> {
         let Some((at, passes)) = self.next_pass(track, sectors, wanted) else {
             let (cylinder, head) = (track.cylinder(), track.head());
             return Err(Error::Undecided(format!(
-                "cylinder {cylinder} head {head}: no run of {sectors} sectors"
+                "the track at cylinder {cylinder} and head {head} has no run of {sectors} sectors"
             )));
         };
         self.catch_at(access, at, sectors, passes, lead)
@@ -245,7 +244,7 @@ impl<'a, 'd> Pairs<'a, 'd> {
         self.catch_at(access, at, sectors, passes, lead)
     }
 
-    /// Returns true if a command failed at a bad block. Returns the error if many have failed so.
+    /// Returns true if a command failed because of a bad block. Fails if many have done so.
     pub fn is_unreadable<T>(&mut self, result: &Result<T, Error>) -> Result<bool, Error> {
         match result {
             Err(error) if error.is_medium_error() && self.unreadable < MAX_UNREADABLE => {
@@ -257,7 +256,7 @@ impl<'a, 'd> Pairs<'a, 'd> {
         }
     }
 
-    /// Returns the earliest time at which a sector can pass with this lead.
+    /// Returns the earliest time at which a sector can pass if a command has this lead.
     pub fn soonest(&self, lead: f64) -> f64 {
         self.last.ended + self.last.paused + self.delay + lead
     }
@@ -270,7 +269,7 @@ impl<'a, 'd> Pairs<'a, 'd> {
         Some((at, passes))
     }
 
-    /// Sends a command `lead` before a run of blocks passes at `passes`.
+    /// Sends a command `lead` before the time `passes` at which its run of blocks passes.
     fn catch_at(
         &mut self,
         access: Access,
@@ -293,7 +292,7 @@ impl<'a, 'd> Pairs<'a, 'd> {
         let late = ended - passes - self.passing(at, sectors) - later;
         let turns = (late / period).round();
         let deviation = late - turns * period;
-        // The completion overhead of a write may depend on the arm.
+        // The completion overhead of a write may depend on the movement of the arm.
         let is_certain = sectors == 1 && access == Access::Read;
         if is_certain && deviation.abs() > self.clock.tolerance() {
             return Ok(None);
@@ -309,7 +308,7 @@ impl<'a, 'd> Pairs<'a, 'd> {
         }))
     }
 
-    /// Returns the media time of a run of blocks if the head is on each track in time.
+    /// Returns the time in which a run of blocks passes if the head is on each track in time.
     pub fn passing(&self, at: Lbn, sectors: u16) -> f64 {
         let (mut at, end) = (at, at + SectorCount(u64::from(sectors)));
         let mut turns = 0.0;
@@ -330,14 +329,14 @@ impl<'a, 'd> Pairs<'a, 'd> {
     }
 
     /// Returns the time at which the first sector of a command passed.
-    fn first_pass(&self, command: &Last) -> f64 {
+    fn first_pass(&self, command: &LastCommand) -> f64 {
         let extent = self.layout.extent(command.at);
         let sector = extent.sector_angle.as_revolutions() * self.clock.period();
         let end = command.ended - (f64::from(command.sectors) - 1.0) * sector;
         end - sector - self.clock.lateness(end, &extent)
     }
 
-    /// Returns the first block and the pass of the next run of `sectors` on `track` after `from`.
+    /// Returns the first block of the next run of `sectors` on `track` after `from`, and its pass.
     fn next_pass(&self, track: &Track, sectors: u16, from: f64) -> Option<(Lbn, f64)> {
         let period = self.clock.period();
         let of_run = |(first, extent): &(Lbn, Extent)| {
@@ -357,9 +356,9 @@ impl<'a, 'd> Pairs<'a, 'd> {
 
     /// Sends pairs of commands with these accesses and sectors until the threshold of their leads
     /// is known. `goal` is the target half-width of the interval in nanoseconds, and the maximum
-    /// number of pairs. If the host delay is so uneven that leads are random, the maximum is five
-    /// times larger or, if completions scatter, the interval may be wider. `pair` returns the
-    /// tracks of both commands, and the difference between their lead and the threshold's.
+    /// number of pairs. If uneven host delays make leads random, the maximum may be five times
+    /// larger or, if completions scatter, the interval may be wider. `pair` returns the tracks of
+    /// both commands, and a shift that is added to the lead but not to the threshold.
     pub fn search(
         &mut self,
         accesses: (Access, Access),
@@ -371,7 +370,7 @@ impl<'a, 'd> Pairs<'a, 'd> {
         let mut trials = Vec::new();
         let uneven = 5.0 * self.jitter;
         let (half, count) = goal;
-        let (wanted, max) = if self.scatters {
+        let (wanted, max) = if self.is_noisy {
             (half.max(uneven / f64::from(count)), count)
         } else {
             (half, count.max((5 * count).min((uneven / half) as u32)))
@@ -385,7 +384,6 @@ impl<'a, 'd> Pairs<'a, 'd> {
                 }
             }
             let uniform = self.uniform();
-            // A drive that needs more than the lead is a revolution late, never early.
             let lead = (threshold.aim(wanted, uniform) + shift).max(1e3);
             let caught = self.catch(accesses.1, &to, sectors.1, lead);
             if self.is_unreadable(&caught)? {

@@ -1,33 +1,32 @@
 //! The rotation period (worthington96 section 5.5).
 //!
 //! # Hypothesis
-//! The drive rotates at a constant speed, and the same command for the same block, served by the
-//! media, ends at the same angle each time: the times between completions are whole revolutions.
+//! The drive rotates at a constant speed. A command that is served from the media ends at the same
+//! angle each time it is repeated, so the times between completions are whole revolutions.
 //!
 //! # Test vector
-//! The paper writes one block repeatedly; this reads it with force unit access, so that no data are
-//! lost. Reads without delay give the period to about a microsecond. Increasing pauses follow, for
-//! as long as the number of revolutions in between is certain. The precision depends on the time
-//! from the first read to the last, not on the number of reads.
+//! The paper writes one block repeatedly. Here it is read with force unit access, so that no data
+//! are lost. Reads without delay give the period to about a microsecond. Then pauses between reads
+//! increase, but only as far as the number of revolutions in between is certain. The precision
+//! depends on the time from the first read to the last, not on the number of reads.
 //!
-//! A drive that reads ahead for some revolutions after each read seems to rotate more slowly if it
-//! is read immediately. After pauses its reads end at other angles; then reads after random pauses
-//! give the period.
+//! A drive that reads ahead for some revolutions seems to rotate more slowly if the next read
+//! follows immediately. If reads after pauses end at another angle, random pauses give the period.
 //!
-//! Drives from 1992 may ignore force unit access. The reads then end at no fixed angle, because
-//! they are served from the buffer, or in less than three quarters of a revolution. Then enough
+//! Drives from 1992 may ignore force unit access and serve the reads from the buffer. Such reads
+//! end at varying angles, or in less than three quarters of a revolution. In that case, enough
 //! other blocks are read in between to evict the block from the buffer.
 //!
 //! # Decision
-//! The largest period between 3 and 25 ms (20,000 and 2,400 revolutions a minute) at which the
-//! first completions have the same phase; then the slope of a line through the completion times
-//! against the count of revolutions.
+//! First, the largest period between 3 and 25 ms (20,000 and 2,400 revolutions a minute) for which
+//! the initial completions are at the same angle. Then, the slope of a line through the completion
+//! times against the number of revolutions.
 //!
 //! # Confidence
-//! The 95 % interval of the slope, from the deviations of the completions from the line.
+//! The 95 % interval of the slope, given how much completions deviate from the line.
 //!
 //! # Cost
-//! About 50 commands, and 600 on a drive whose completions deviate by more than a microsecond.
+//! About 50 commands, or 600 if completions deviate by more than a microsecond.
 
 use diskarm_core::random::below;
 use diskarm_core::units::{Lbn, Span};
@@ -41,42 +40,42 @@ use crate::{Disk, Effort, Error};
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Rotation {
     pub period_ns: f64,
-    /// Half the width of its 95 % confidence interval, in nanoseconds.
+    /// Half the width of the 95 % confidence interval, in nanoseconds.
     pub uncertainty_ns: f64,
-    /// Standard deviation of completions from the angle at which they should occur, in nanoseconds.
+    /// Standard deviation of completion times from those expected, in nanoseconds.
     pub scatter_ns: f64,
     pub samples: u64,
     pub rereads: Rereads,
 }
 
-/// The source of a block that is read again with force unit access.
+/// From where the drive serves a block that is read again with force unit access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Rereads {
-    /// The media, as SBC-3 requires for FUA.
+    /// The media, as SBC-3 requires for force unit access.
     FromMedia,
-    /// The buffer: the drive ignores the bit.
+    /// The buffer, because the drive ignores force unit access.
     FromBuffer,
 }
 
 const PERIODS_NS: (f64, f64) = (3e6, 25e6);
 /// Number of initial reads without delay.
 const INITIAL: usize = 24;
-/// Time per initial read on an idle drive that turns at 3,300 revolutions a minute.
+/// Time per initial read above which reads count as slow: a revolution at 3,300 per minute.
 const SLOW_NS: f64 = 18e6;
-/// Minimum number of pauses if initial reads take longer.
+/// Minimum number of pauses if initial reads are slow.
 const MIN_PAUSES: usize = 6;
-/// Reads after random pauses if some ended at another angle, and the longest pause in nanoseconds.
+/// Number of reads after random pauses, and the longest pause in nanoseconds.
 const READS_AFTER_PAUSES: usize = 12;
 const PAUSE_NS: u64 = 250_000_000;
 /// Number of reads of other blocks that evict a block from the buffer.
 const EVICTING_READS: usize = 24;
-/// Completions that deviate by more than this, in nanoseconds, need more samples.
+/// If completions deviate by more than this, in nanoseconds, more samples are needed.
 const CALM_NS: f64 = 1e3;
-/// A completion is an outlier if it deviates by this many times the deviation of the others.
+/// Minimum deviation of an outlier, in standard deviations of the other completions.
 const OUTLIER_DEVIATIONS: f64 = 6.0;
 
-/// Measures the rotation period by reads alone.
+/// Measures the rotation period, using only reads.
 pub fn measure(disk: &mut Disk<'_>, effort: Effort, seed: u64) -> Result<Rotation, Error> {
     let mut generator = Pcg64Mcg::seed_from_u64(seed);
     warm_up(disk, &mut generator)?;
@@ -89,7 +88,7 @@ pub fn measure(disk: &mut Disk<'_>, effort: Effort, seed: u64) -> Result<Rotatio
     }
 }
 
-/// Sends twenty random reads: a drive that has been idle may be slow at first (section 5.2).
+/// Sends twenty random reads: after being idle, a drive may be slow at first (section 5.2).
 pub(crate) fn warm_up(disk: &mut Disk<'_>, generator: &mut Pcg64Mcg) -> Result<(), Error> {
     for _ in 0..20 {
         let at = random_block(disk, generator);
@@ -140,7 +139,7 @@ impl<'a, 'd> Reader<'a, 'd> {
     }
 
     fn measure(&mut self, effort: Effort, generator: &mut Pcg64Mcg) -> Result<Rotation, Error> {
-        // The first one does not follow a read of the block.
+        // The first read does not follow another read of the block.
         for _ in 0..=INITIAL {
             self.read(generator)?;
         }
@@ -197,7 +196,7 @@ impl<'a, 'd> Reader<'a, 'd> {
         let again = &self.services[1..];
         let short = |service: &&Span| (service.as_ns() as f64) < 0.75 * period;
         if self.others == 0 && 2 * again.iter().filter(short).count() > again.len() {
-            let reason = "rotation: a block that is read again comes from the buffer";
+            let reason = "rotation: repeated reads of a block are served from the buffer";
             return Err(Error::Undecided(reason.to_owned()));
         }
         Ok(())
@@ -210,23 +209,23 @@ impl<'a, 'd> Reader<'a, 'd> {
         effort: Effort,
         generator: &mut Pcg64Mcg,
     ) -> Result<(), Error> {
-        // Target interval, time from the first read to the last, both in nanoseconds; and initial
-        // and final reads on a noisy drive.
-        let (narrow, time, reads) =
+        // Target half-width of the interval, maximum time from the first read to the last, both in
+        // nanoseconds, and number of extra reads on a noisy drive.
+        let (target_width, time, reads) =
             effort.choose([(4.0, 10e9, 50), (2.0, 40e9, 250), (1.0, 120e9, 500)]);
-        let scatters = fit.line.scatter() > CALM_NS && self.others == 0;
-        let mut left = if scatters { reads } else { 0 };
+        let is_noisy = fit.line.scatter() > CALM_NS && self.others == 0;
+        let mut left = if is_noisy { reads } else { 0 };
         for _ in 0..left {
             fit.add(self.read(generator)?)?;
         }
-        // One pause for each doubling of the time, and again if the interval is wide.
+        // Each pause doubles the total time, unless the number of revolutions would be uncertain.
         let before = self.ends.len();
         let is_slow = self.ends[before - 1] - self.ends[0] > INITIAL as f64 * SLOW_NS;
         let min = if is_slow { MIN_PAUSES } else { 0 };
         for _ in 0..64 {
             let so_far = self.ends[self.ends.len() - 1] - self.ends[0];
             let pauses = self.ends.len() - before;
-            if so_far > 1e9 && fit.uncertainty() <= narrow && pauses >= min {
+            if so_far > 1e9 && fit.uncertainty() <= target_width && pauses >= min {
                 return Ok(());
             }
             if so_far >= time {
@@ -236,14 +235,14 @@ impl<'a, 'd> Reader<'a, 'd> {
             self.disk.sleep(Span::from_ns(pause as i64));
             fit.add(self.read(generator)?)?;
         }
-        while left > 0 && fit.uncertainty() > narrow {
+        while left > 0 && fit.uncertainty() > target_width {
             fit.add(self.read(generator)?)?;
             left -= 1;
         }
         Ok(())
     }
 
-    /// Returns the largest period with all completions in phase, or all but one if they are noisy.
+    /// Returns the largest period at which all completions, or all but one noisy one, are in phase.
     fn coherent_period(&self) -> Option<f64> {
         let all = coherent_period(&self.ends);
         if all.is_some_and(|period| scatter(&self.ends, period) < CALM_NS) {
@@ -264,7 +263,7 @@ impl<'a, 'd> Reader<'a, 'd> {
     }
 }
 
-/// Returns the mean direction of completions at a period: length, and revolutions from the first.
+/// Returns the mean vector of completions: its length, and its angle from the first in revolutions.
 fn direction(ends: &[f64], period: f64) -> (f64, f64) {
     let turns = ends.iter().map(|end| (end - ends[0]) / period);
     let (cos, sin) = turns.fold((0.0, 0.0), |(cos, sin), turns| {
@@ -275,7 +274,7 @@ fn direction(ends: &[f64], period: f64) -> (f64, f64) {
     (length, sin.atan2(cos) / std::f64::consts::TAU)
 }
 
-/// Returns the deviation of completions from their phase at a period, in nanoseconds.
+/// Returns the standard deviation of completions from their mean angle, in nanoseconds.
 fn scatter(ends: &[f64], period: f64) -> f64 {
     let (_, phase) = direction(ends, period);
     let squares = ends.iter().map(|end| {
@@ -285,21 +284,21 @@ fn scatter(ends: &[f64], period: f64) -> f64 {
     period * (squares.sum::<f64>() / ends.len() as f64).sqrt()
 }
 
-/// Returns the largest period at which completions have the same phase.
+/// Returns the largest period at which completions are in phase.
 fn coherent_period(ends: &[f64]) -> Option<f64> {
     let span = ends[ends.len() - 1] - ends[0];
-    // For long periods all completions are within one revolution.
+    // Completions within one revolution would be in phase at long periods.
     if span < PERIODS_NS.1 {
         return None;
     }
     let coherence = |period: f64| direction(ends, period).0;
     let mut period = PERIODS_NS.1;
     while period > PERIODS_NS.0 {
-        // A sixteenth of a turn over the whole time.
+        // A step changes the angle of the last completion by a sixteenth of a revolution.
         let step = period * period / (16.0 * span);
         if coherence(period) > 0.95 {
             let mut best = period;
-            // First down the near side of the peak, then in smaller steps around its top.
+            // Climb the peak, then refine its position in smaller steps.
             while best - step > 0.0 && coherence(best - step) > coherence(best) {
                 best -= step;
             }
@@ -312,7 +311,7 @@ fn coherent_period(ends: &[f64]) -> Option<f64> {
                 }
                 width /= 2.0;
             }
-            // Noise of a tenth of a millisecond leaves 0.994 at 10,000 revolutions a minute.
+            // With noise of 0.1 ms at 10,000 revolutions a minute, the coherence is still 0.994.
             if coherence(best) > 0.985 {
                 return Some(best);
             }
@@ -323,7 +322,7 @@ fn coherent_period(ends: &[f64]) -> Option<f64> {
     None
 }
 
-/// A line through completion times against the count of revolutions.
+/// A line through completion times against the number of revolutions.
 struct Fit {
     first: f64,
     period: f64,
@@ -345,12 +344,12 @@ impl Fit {
         self.period + self.line.slope(0.0)
     }
 
-    /// Returns half the 95 % interval of the slope; the host's clock resolves one nanosecond.
+    /// Returns half the 95 % interval of the slope; the host clock resolves one nanosecond.
     fn uncertainty(&self) -> f64 {
         2.0 * self.line.slope_deviation(self.line.scatter().max(0.5))
     }
 
-    /// Returns the time for which the count of revolutions is certain.
+    /// Returns the longest pause after which the number of revolutions is certain.
     fn certain_for(&self) -> f64 {
         self.period * (self.period / 6.0 - 4.0 * self.line.scatter()).max(0.0)
             / self.uncertainty().max(1e-3)
@@ -371,7 +370,7 @@ impl Fit {
         if (late - expected).abs() > self.period / 4.0 {
             self.missed += 1;
             if self.missed > 8 {
-                let reason = "rotation: over eight reads ended at a different angle from the rest";
+                let reason = "rotation: more than eight reads ended at another angle";
                 return Err(Error::Undecided(reason.to_owned()));
             }
             return Ok(());
@@ -385,9 +384,8 @@ impl Fit {
 mod tests {
     use super::*;
 
-    /// Completions of a disk without a timing model.
     #[test]
-    fn ends_within_a_revolution_have_no_period() {
+    fn completions_within_a_revolution_have_no_period() {
         for apart_us in [1.0, 20.0, 150.0, 900.0] {
             let ends: Vec<f64> = (0..=INITIAL).map(|n| n as f64 * apart_us * 1e3).collect();
             assert_eq!(coherent_period(&ends), None, "{apart_us} us");
@@ -395,7 +393,7 @@ mod tests {
     }
 
     #[test]
-    fn ends_one_revolution_apart_have_its_period() {
+    fn completions_a_revolution_apart_have_its_period() {
         let ends: Vec<f64> = (0..=INITIAL).map(|n| n as f64 * 8_333_333.0).collect();
         let period = coherent_period(&ends).expect("a period");
         assert!((period - 8_333_333.0).abs() < 1_000.0, "{period}");

@@ -2,33 +2,32 @@
 //!
 //! # Hypothesis
 //! The time from a command until the drive can read a sector is a fixed overhead plus a seek time
-//! that depends on the distance in cylinders. Inward seeks may be longer than outward ones, by the
-//! same time at all distances.
+//! that depends on the distance in cylinders. Inward seeks may take longer than outward ones, by
+//! the same time at all distances.
 //!
 //! # Test vector
-//! Pairs of reads ([`crate::mtbrc`]): the first on one cylinder, the second on another one, sent so
-//! that its sector passes when the drive may just have reached it. The inner loop of the paper's
-//! MTBRC search is over distances in whole sectors; here the second read is sent at any time, and
-//! the result bounds the seek time, until the interval is at most 0.25 % or 0.006 ms either way.
-//! Five starting points are spread evenly over the cylinders, and seeks alternate in direction.
+//! Pairs of reads ([`crate::mtbrc`]) on two cylinders. The second is sent so that its sector passes
+//! about when the arm arrives. The paper's MTBRC search steps through distances in whole sectors;
+//! here the second read may be sent at any time, and each pair bounds the seek time, until the
+//! bounds are within 0.25 % or 0.006 ms of their middle. Five starting points are spread evenly
+//! over the cylinders, and seeks alternate in direction.
 //!
 //! The distances follow the paper: all up to 10 cylinders, then every 2nd, 5th, 10th, 25th and
 //! 100th. Its drives had a few thousand cylinders; on drives of more than 20,000 the steps grow
-//! from 100 to 4 % of the distance. A sixth of them, over the whole curve, is measured first. If a
-//! point deviates from the line between its neighbours, the midpoints of the adjacent intervals are
-//! also measured, and so on. Distances that exceed the time limit are omitted and reported, as are
-//! those whose pairs do not bound the time.
+//! from 100 to 4 % of the distance. One in six of them is measured first, over the whole curve.
+//! Where the curve bends, midpoints of the adjacent intervals are added until linear interpolation
+//! is accurate. Distances that could not be measured are reported.
 //!
 //! # Decision
-//! The seek time is the difference between the thresholds of its pairs and of pairs on one track.
-//! Whatever else the latter need, such as settling, is indistinguishable from the overhead and
-//! counts as part of it. If read-ahead must end first, pairs start where it leaves the head.
+//! The seek time is the threshold of pairs over the distance minus that of pairs on one track. If
+//! the latter also settle, for example, that time cannot be distinguished from the overhead and
+//! counts as part of it. If read-ahead must end first, seeks start where it leaves the head.
 //!
 //! # Confidence
-//! Half the interval between the longest lead that missed and the shortest that caught; if these
-//! overlap because seek times vary, the 95 % interval of a logistic fit. Once a seek time has been
-//! seen to vary, others may agree by chance, so more pairs are sent until that is unlikely. The
-//! maximum is the 95th percentile over all starting points.
+//! Half the interval between the longest lead that missed and the shortest that caught. If these
+//! overlap because seek times vary, half the 95 % interval of a logistic fit. Once a seek time has
+//! been seen to vary, pairs at other distances may agree only by chance, so more pairs are sent
+//! until that is unlikely. The maximum is the 95th percentile over all starting points.
 //!
 //! # Cost
 //! About 12 pairs for each distance, 1000 to 3000 in all; if seek times vary, up to 100 for each.
@@ -45,7 +44,7 @@ use curve::Curve;
 pub(crate) use plan::{
     Measured, Movement, coarse_first, distances, first_pair, refinements, sharpest_bend, tracks,
 };
-use plan::{NARROW, narrow};
+use plan::{TARGET_WIDTH, target_width};
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Seeks {
@@ -68,13 +67,12 @@ pub struct SeekPoint {
     pub maximum: Span,
 }
 
-/// Measures seeks before reads, by reads alone.
+/// Measures seeks before reads, using only reads.
 pub fn measure(disk: &mut Disk<'_>, setup: &Setup<'_>) -> Result<Seeks, Error> {
     Curve::new(disk, setup, Access::Read)?.measure()
 }
 
-/// Measures seeks from writes to writes, unless they differ from `reads` by a constant. Destroys
-/// data in random blocks.
+/// Measures seeks between writes; `None` if they differ from `reads` by a constant. Destroys data.
 ///
 /// Times are relative to a write on the track of the previous one, and include settling for writes.
 pub fn measure_writes(
@@ -86,7 +84,8 @@ pub fn measure_writes(
     Ok((!are_parallel(reads, &writes)).then_some(writes))
 }
 
-/// Returns true if the curves differ by a constant where both are known and writes await the arm.
+/// Returns true if the curves differ by a constant, ignoring distances that are not in both curves
+/// or over which the data of a write arrive later than the arm.
 fn are_parallel(reads: &Seeks, writes: &Seeks) -> bool {
     let mut differences = Vec::new();
     for write in &writes.points {
@@ -96,12 +95,12 @@ fn are_parallel(reads: &Seeks, writes: &Seeks) -> bool {
         };
         let read = reads.points[at].mean;
         let [read_ns, write_ns] = [read, write.mean].map(|time| time.value.as_ns() as f64);
-        if write_ns < 2.0 * NARROW.0 {
+        if write_ns < 2.0 * TARGET_WIDTH.0 {
             // The media wait for the data, not for the arm.
             continue;
         }
         let uncertainty = (read.uncertainty + write.mean.uncertainty).as_ns() as f64;
-        differences.push((write_ns - read_ns, uncertainty, narrow(read_ns)));
+        differences.push((write_ns - read_ns, uncertainty, target_width(read_ns)));
     }
     let mut sorted: Vec<f64> = differences.iter().map(|one| one.0).collect();
     sorted.sort_by(f64::total_cmp);
@@ -109,8 +108,9 @@ fn are_parallel(reads: &Seeks, writes: &Seeks) -> bool {
         return true;
     };
     // If seek times vary, one curve does not determine the other.
-    let is_near = |&(difference, uncertainty, narrow): &(f64, f64, f64)| {
-        uncertainty < 4.0 * narrow && (difference - usual).abs() < 2.0 * uncertainty.max(narrow)
+    let is_near = |&(difference, uncertainty, target_width): &(f64, f64, f64)| {
+        uncertainty < 4.0 * target_width
+            && (difference - usual).abs() < 2.0 * uncertainty.max(target_width)
     };
     differences.iter().all(is_near)
 }

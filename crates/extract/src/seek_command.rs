@@ -1,30 +1,30 @@
-//! Seek times by the SEEK command (worthington96 section 5.3).
+//! Seek times measured with the SEEK command (worthington96 section 5.3).
 //!
 //! # Hypothesis
-//! SEEK ends when the arm has arrived. It takes a fixed processing time and a seek time, which
+//! SEEK ends when the arm has arrived. It takes a fixed processing time plus a seek time, which
 //! depends on the distance and, on some drives, on the direction and the starting point.
 //!
 //! # Test vector
-//! For each distance of [`crate::seek`], five starting points spread evenly over the cylinders, and
-//! from each ten SEEKs inward and ten back outward. Starting points for longer distances are closer
-//! together; a full stroke has one. If the curve bends, distances in between are added. SEEK
-//! addresses 2^32 blocks (SBC-2); on a larger drive the curve ends at distances between those.
+//! For each distance of [`crate::seek`], ten SEEKs inward and ten back outward from each of five
+//! starting points, which are spread evenly over the possible cylinders; a full stroke has only one
+//! starting point. Where the curve bends, distances in between are added. SEEK addresses only 2^32
+//! blocks (SBC-2), so on a larger drive the curve ends at distances between those.
 //!
 //! # Decision
-//! Times from a starting point in one direction that deviate by more than 10 % from their median
-//! are discarded: retries, recalibrations, host delays. The mean of the others represents the
-//! starting point; the mean curve is the mean over starting points, the maximum curve the largest.
+//! Of the times from a starting point in one direction, those that deviate from the median by more
+//! than 10 % are discarded, as retries, recalibrations and host delays are. The mean of the others
+//! represents the starting point. The mean curve is the mean over starting points, and the maximum
+//! curve is the largest.
 //!
-//! The overhead of a SEEK is the difference between SEEKs of one cylinder and the movement over one
-//! cylinder, both inward. The latter is MTBRC(1-sector write, 1-sector read on the adjacent
-//! cylinder) minus MTBRC(1-sector write, 1-sector read on the same track); with reads instead of
-//! writes if writes are not allowed.
+//! The overhead of a SEEK is the time of a SEEK over one cylinder minus that of the movement, both
+//! inward. The movement takes MTBRC(1-sector write, 1-sector read on the adjacent cylinder) minus
+//! MTBRC(1-sector write, 1-sector read on the same track). Without writes, reads are used.
 //!
 //! # Confidence
 //! The 95 % interval of the mean of starting points, plus the uncertainty of the overhead. Settling
-//! on the current track cannot be separated from the command overhead: it is unknown whether a SEEK
-//! to the current track includes it. If SEEK takes the same time over any distance, it ends before
-//! the arm arrives, and the curve is not determined.
+//! on the current track cannot be separated from the command overhead, because a SEEK to the
+//! current track may or may not include it. If SEEK takes the same time over any distance, it ends
+//! before the arm arrives, and the curve cannot be measured.
 //!
 //! # Cost
 //! 100 SEEKs for each distance, about 8,000 in all; two MTBRCs.
@@ -60,9 +60,9 @@ pub struct Point {
     pub distance: u32,
     /// Mean over directions and starting points.
     pub mean: Estimate,
-    /// Mean of the slowest starting point.
+    /// Mean time of the slowest starting point.
     pub maximum: Span,
-    /// Mean of seeks inward, and outward.
+    /// Mean times of inward and of outward seeks.
     pub directions: (Span, Span),
 }
 
@@ -72,8 +72,8 @@ const MIN: usize = 8;
 /// Times that deviate from the median by more than this fraction of it are discarded.
 const OUTLIER: f64 = 0.1;
 
-/// Measures the curves. `first` is the access of the first command of the MTBRC pairs, which
-/// destroys data in random blocks if it writes.
+/// Measures the curves. `first` is the access of the first command of the MTBRC pairs. If it is a
+/// write, it destroys data in random blocks.
 pub fn measure(disk: &mut Disk<'_>, setup: &Setup<'_>, first: Access) -> Result<Curves, Error> {
     let one_cylinder = one_cylinder(disk, setup, first)?;
     let effort = setup.effort;
@@ -82,14 +82,14 @@ pub fn measure(disk: &mut Disk<'_>, setup: &Setup<'_>, first: Access) -> Result<
     let mut raw: Vec<Measured> = Vec::new();
     for distance in coarse_first(&distances(ends.1 - ends.0)) {
         let seeks = match measure_distance(disk, layout, distance, ends, effort) {
-            // The distances so far determine the curve, if less accurately.
+            // The distances measured so far give a less accurate curve.
             Err(Error::Undecided(_)) if raw.len() >= MIN => break,
             seeks => seeks?,
         };
         let next = raw.partition_point(|seeks| seeks.distance < distance);
         raw.insert(next, seeks);
     }
-    // The pairs went inward, like these.
+    // The pairs also seek inward.
     let overhead = raw[0].direction_mean(0) - one_cylinder.value.as_ns() as f64;
     for _ in 0..refinements(effort) {
         let points = raw.iter().map(|seeks| {
@@ -109,8 +109,8 @@ pub fn measure(disk: &mut Disk<'_>, setup: &Setup<'_>, first: Access) -> Result<
     let (min, max) = (raw[0].mean(), raw[raw.len() - 1].mean());
     if max - min < one_cylinder.value.as_ns() as f64 / 2.0 {
         return Err(Error::Undecided(format!(
-            "SEEK ends before the arm arrives: it takes {:.3} ms over one cylinder, {:.3} ms over \
-             all",
+            "SEEK ends before the arm arrives: it takes {:.3} ms over one cylinder and {:.3} ms \
+             over all",
             min / 1e6,
             max / 1e6
         )));
@@ -158,16 +158,16 @@ fn one_cylinder(disk: &mut Disk<'_>, setup: &Setup<'_>, first: Access) -> Result
 #[derive(Debug, Default)]
 struct Measured {
     distance: u32,
-    /// Mean of the kept times, for each starting point inward and outward.
+    /// Mean of the times that are kept, inward and outward, for each starting point.
     means: Vec<[f64; 2]>,
     kept: u64,
     discarded: u64,
-    /// Sum of squared deviations of the kept times from their means.
+    /// Sum of squared deviations of these times from their means.
     scatter: f64,
 }
 
 impl Measured {
-    /// Returns the mean of times near their median.
+    /// Discards outliers among the times and returns the mean of the others.
     fn add_times(&mut self, mut times: Vec<f64>) -> f64 {
         times.sort_by(f64::total_cmp);
         let median = times[times.len() / 2];
@@ -194,7 +194,7 @@ impl Measured {
         times.sum::<f64>() / self.means.len() as f64
     }
 
-    /// Returns half the 95 % interval of the mean: starting points are not a sample.
+    /// Returns half the 95 % interval of the mean over these starting points.
     fn uncertainty(&self) -> f64 {
         let free = self.kept.saturating_sub(2 * self.means.len() as u64).max(1) as f64;
         2.0 * (self.scatter / free / self.kept.max(1) as f64).sqrt()
@@ -223,7 +223,7 @@ fn measure_distance(
     (first, last): (u32, u32),
     effort: Effort,
 ) -> Result<Measured, Error> {
-    // Numbers of starting points, and of SEEKs from each in each direction.
+    // Number of starting points, and of SEEKs in each direction from each of them.
     let (points, times) = effort.choose([(3, 4), (5, 10), (9, 20)]);
     let room = last - first - distance;
     // A full stroke has one starting point.
@@ -267,7 +267,7 @@ fn ends(layout: &Layout, outer: u32, distance: u32, last: u32) -> Option<(Lbn, L
 }
 
 impl Curves {
-    /// Converts the mean curve to the form of an MTBRC measurement.
+    /// Converts the mean curve to the form in which [`crate::seek`] returns it.
     pub fn mean(&self) -> Seeks {
         let half = |point: &Point| {
             let (inward, outward) = point.directions;

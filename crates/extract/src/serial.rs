@@ -13,7 +13,7 @@ pub(crate) mod geometry {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
     pub fn serialize<S: Serializer>(geometry: &Geometry, to: S) -> Result<S::Ok, S::Error> {
-        // The other required values of a specification.
+        // A specification requires these other values.
         let mut spec = Spec {
             name: "layout".to_owned(),
             summary: "layout".to_owned(),
@@ -35,11 +35,11 @@ pub(crate) mod geometry {
 
 pub(crate) fn path<'d, D: Deserializer<'d>>(from: D) -> Result<&'static str, D::Error> {
     let path = String::deserialize(from)?;
-    let key = Key::find(&path).ok_or_else(|| D::Error::custom(format!("no key {path:?}")))?;
+    let key = Key::find(&path).ok_or_else(|| D::Error::custom(format!("unknown key {path:?}")))?;
     Ok(key.path)
 }
 
-/// A value of a buffer or bus key, which is no string, curve, zones or policy.
+/// A value of a buffer or bus key: never a string, a curve, a list of zones or a policy.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum PlainValue {

@@ -11,14 +11,14 @@ use rand_pcg::Pcg64Mcg;
 
 use crate::{Data, Reply, Transport, TransportError};
 
-/// Delay between the end of a command and the next command, uniform between two bounds.
+/// Delay from the end of a command to the start of the next, uniform between two bounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HostDelay {
     pub min: Span,
     pub max: Span,
 }
 
-/// A modelled drive and its logical unit in virtual time, which passes much faster than real time.
+/// A model of a drive and its logical unit, in virtual time, which passes faster than real time.
 pub struct SimulatedDrive {
     unit: Unit<Single>,
     now: Instant,
@@ -36,7 +36,7 @@ impl SimulatedDrive {
         Self::with_realism(spec, host, seed, Realism::default())
     }
 
-    /// Like [`Self::new`], but with noise and quirks, whose generator is seeded by `realism`.
+    /// Like [`Self::new`], but with noise and quirks, whose seed is part of `realism`.
     ///
     /// # Errors
     /// The specification contradicts itself.
@@ -55,7 +55,7 @@ impl SimulatedDrive {
             generator,
             sent: 0,
         };
-        // The first command reports power-on.
+        // The first command of a host reports that the drive was powered on.
         let mut block = [0; 16];
         let length = Command::TestUnitReady.emit(&mut block);
         simulated.serve(&block[..length], &[]);
@@ -83,7 +83,7 @@ impl SimulatedDrive {
             let next = self.unit.next_event().expect("a task is outstanding");
             self.now = next.max(self.now);
             if let Some(response) = self.unit.advance(next) {
-                // With noise the host sees the end later than it is due.
+                // With noise, the host sees a command end later than it does.
                 self.now = self.now.max(response.at);
                 return response;
             }
@@ -137,7 +137,7 @@ pub struct NoisyTransport<'a> {
 }
 
 impl<'a> NoisyTransport<'a> {
-    /// Adds noise of this standard deviation. No command ends before it was sent.
+    /// Adds noise with this standard deviation. No command ends before it is sent.
     pub fn new(inner: Box<dyn Transport + 'a>, deviation: Span, seed: u64) -> Self {
         Self {
             inner,

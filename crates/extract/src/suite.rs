@@ -5,8 +5,8 @@
 //! the findings so far, and an interrupted run continues from it.
 //!
 //! Each measurement has its own connection and seed. A drive that restarts with each connection, as
-//! a simulated one does, therefore receives the same commands from an interrupted and continued run
-//! as from an uninterrupted one.
+//! a simulated one does, therefore receives the same commands if a run is interrupted and
+//! continued.
 
 mod checkpoint;
 mod measurements;
@@ -21,7 +21,7 @@ use diskarm_core::units::{Instant, Span};
 use crate::{Cost, Data, Disk, Effort, Error, Identity, Limits, Reply, Transport, TransportError};
 use measurements::Context;
 
-/// Opens a connection to the drive; the seed is for a simulated drive and its host.
+/// Opens a connection to the drive. The seed is for the noise of a simulated drive and its host.
 pub type Connect<'a> = dyn FnMut(u64) -> Result<Box<dyn Transport>, TransportError> + 'a;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,7 +64,7 @@ pub fn identity(connect: &mut Connect<'_>) -> Result<Identity, RunError> {
     })
 }
 
-/// Makes the missing measurements. Fails if the transport does or a checkpoint is not saved.
+/// Makes the missing measurements. Fails if the transport fails or a checkpoint cannot be saved.
 pub fn run(
     connect: &mut Connect<'_>,
     checkpoint: &mut Checkpoint,
@@ -135,11 +135,11 @@ fn measure(
 pub struct Progress {
     pub measurement: &'static Measurement,
     pub effort: Effort,
-    /// Number of finished measurements, including failed and skipped ones.
+    /// Number of finished measurements, including those that failed or were skipped.
     pub done: usize,
-    /// The cost of the run so far, including the runs that it continues.
+    /// The cost so far, including that of the interrupted runs that this one continues.
     pub cost: Cost,
-    /// Estimated remaining time, from the usual times of other drives.
+    /// Estimated remaining time, based on typical times for other drives.
     pub left: Span,
 }
 
@@ -147,7 +147,7 @@ pub trait Observer {
     /// Called at the start of each measurement and after each command.
     fn progressed(&mut self, progress: &Progress);
 
-    /// Called after each measurement to save the checkpoint. A failure ends the run.
+    /// Called after each measurement to save the checkpoint. An error ends the run.
     fn save(&mut self, checkpoint: &Checkpoint) -> Result<(), String>;
 }
 
@@ -182,16 +182,16 @@ fn obstacle(checkpoint: &Checkpoint, measurement: &Measurement) -> Option<Outcom
     unmet.or_else(forbidden).map(Outcome::Skipped)
 }
 
-/// Fraction of each measurement's share of time that earlier measurements cannot use.
+/// Fraction of each measurement's share of the time that is reserved for it.
 const RESERVED_SHARE: f64 = 0.5;
 
-/// Factor of a run's time limit if completions scatter by more than this many nanoseconds.
+/// Factor by which the time limit grows if completions scatter by more than the nanoseconds given.
 const NOISY_FACTOR: (f64, f64) = (3.0, 20_000.0);
 
-/// Returns the limits of `measurement`: the remaining time minus that reserved for others.
+/// Returns the limits of `measurement`: the remaining time minus what is reserved for others.
 fn limits(checkpoint: &Checkpoint, measurement: &Measurement) -> Limits {
     let options = &checkpoint.options;
-    // Maximum commands per measurement, and minutes of drive time for all measurements.
+    // Maximum number of commands per measurement, and total drive time in minutes.
     let choices = [(1_000_000, 20.0), (3_000_000, 30.0), (10_000_000, 120.0)];
     let (commands, minutes) = options.effort.choose(choices);
     let all: f64 = MEASUREMENTS.iter().map(|one| one.share).sum();
@@ -265,10 +265,8 @@ mod tests {
         }
     }
 
-    /// Even if every measurement uses up its limit, the run stays within its time, and each
-    /// measurement has time left.
     #[test]
-    fn no_measurement_takes_the_time_of_the_others() {
+    fn every_measurement_has_enough_time() {
         for (effort, minutes) in [(Effort::Quick, 20.0), (Effort::Normal, 30.0)] {
             let mut checkpoint = Checkpoint::new("any", Identity::default(), options(effort));
             for measurement in MEASUREMENTS {
@@ -289,9 +287,8 @@ mod tests {
         }
     }
 
-    /// A run may take longer if completion times scatter, because means of many samples are needed.
     #[test]
-    fn a_run_may_take_three_times_as_long_if_ends_scatter() {
+    fn a_run_may_take_three_times_as_long_if_completions_scatter() {
         let options = options(Effort::Normal);
         let mut checkpoint = Checkpoint::new("any", Identity::default(), options);
         let minutes = |checkpoint: &Checkpoint| {

@@ -4,20 +4,20 @@ use diskarm_core::units::Span;
 
 use crate::Estimate;
 
-/// The trials of a threshold: those at smaller values missed, those at larger ones caught.
+/// The trials of a threshold. Those below it miss, and those above it catch.
 ///
-/// As long as they agree, the threshold is between the largest that missed and the smallest that
-/// caught. If these overlap, the threshold varies, and a logistic distribution is fitted.
+/// As long as trials agree, the threshold is between the largest miss and the smallest catch. If
+/// misses and catches overlap, the threshold varies, and a logistic distribution is fitted.
 #[derive(Clone, Debug)]
 pub(crate) struct Threshold {
     missed: Vec<f64>,
     caught: Vec<f64>,
     /// Initial value and its possible error.
     guess: Option<(f64, f64)>,
-    /// Numbers of consistent trials just below and just above the interval as it was then.
+    /// Numbers of consistent trials just below and just above the interval.
     confirmations: [u32; 2],
     required: u32,
-    /// True if the threshold may vary although its trials agree.
+    /// True if the threshold may vary although trials agree.
     may_vary: bool,
 }
 
@@ -25,12 +25,12 @@ pub(crate) struct Threshold {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct ThresholdEstimate {
     pub median: f64,
-    /// Half the width of its interval: certain if the trials agree, 95 % if they do not.
+    /// Half the width of the interval of the median: exact bounds if trials agree, otherwise 95 %.
     pub uncertainty: f64,
     pub upper: f64,
     pub samples: u64,
     /// True if trials contradict each other.
-    pub scatters: bool,
+    pub is_contradictory: bool,
 }
 
 impl ThresholdEstimate {
@@ -51,9 +51,9 @@ pub(crate) fn span(ns: f64) -> Span {
     Span::from_ns(ns.round() as i64)
 }
 
-/// Width of the zone just outside an interval, in nanoseconds.
+/// Maximum distance from the interval at which a trial confirms it, in nanoseconds.
 const CONFIRMATION_NS: f64 = 1.5e5;
-/// Fraction of trials that may contradict all others, due to retries or recalibration.
+/// Fraction of trials that may be outliers, due to retries or recalibration.
 const OUTLIERS: f64 = 0.05;
 
 impl Default for Threshold {
@@ -75,7 +75,7 @@ impl Threshold {
         Self { required, ..self }
     }
 
-    /// Expects the threshold to vary, as similar ones do: trials must not agree by chance.
+    /// Allows for a threshold that varies, as similar ones do, so that trials may agree by chance.
     pub fn varying(mut self) -> Self {
         self.may_vary = true;
         self
@@ -89,7 +89,7 @@ impl Threshold {
         }
     }
 
-    /// Records a trial: the threshold was above `missed` and at most `caught`.
+    /// Records a trial, in which the threshold was above `missed` and at most `caught`.
     pub fn add(&mut self, missed: f64, caught: f64) {
         let (low, high) = self.bracket();
         self.confirmations[0] += u32::from((low - CONFIRMATION_NS..low).contains(&missed));
@@ -98,7 +98,7 @@ impl Threshold {
         self.caught.push(caught);
     }
 
-    /// Returns the largest miss and the smallest catch, without outliers. They may overlap.
+    /// Returns the largest miss and the smallest catch, without outliers. The miss may be larger.
     fn bracket(&self) -> (f64, f64) {
         let sorted = |values: &[f64]| {
             let mut sorted = values.to_vec();
@@ -120,7 +120,7 @@ impl Threshold {
         };
         let outliers = if self.may_vary { 0.0 } else { OUTLIERS };
         let allowed = ((near(&missed) + near(&caught)) as f64 * outliers) as usize;
-        // The fewest trials to leave out, `k` that missed and the others that caught.
+        // Leave out as few trials as possible: `k` misses and `others` that caught.
         let mut choices = (1..=allowed).flat_map(|all| (0..=all).map(move |k| (k, all - k)));
         choices
             .find_map(|(k, others)| {
@@ -130,11 +130,10 @@ impl Threshold {
             .unwrap_or((low, high))
     }
 
-    /// Returns true if half the interval is as narrow as `wanted`.
+    /// Returns true if the half-width of the interval is at most `wanted` and trials confirm it.
     ///
     /// Trials inside the interval never contradict others, so some just outside it, on either side,
-    /// must confirm it. If trials do contradict each other, only many of them determine how wide
-    /// the interval is.
+    /// must confirm it. If trials contradict each other, many are needed to determine the interval.
     pub fn is_done(&self, wanted: f64) -> bool {
         let (low, high) = self.bracket();
         if low >= high {
@@ -151,7 +150,7 @@ impl Threshold {
         Logistic::around(self.trials().collect(), low.midpoint(high))
     }
 
-    /// Returns the minimum number of trials that contradict a value by more than `distance`.
+    /// Returns the minimum number of trials that contradict any one value by more than `distance`.
     pub fn contradictions(&self, distance: f64) -> usize {
         let at = |value: f64| {
             let late = self.missed.iter().filter(|one| **one > value + distance);
@@ -162,7 +161,7 @@ impl Threshold {
         values.map(|value| at(*value)).min().unwrap_or(0)
     }
 
-    /// Returns the next value to try for a half-interval of `wanted`; `uniform` is in [0, 1).
+    /// Returns the next value to try for a half-width of `wanted`; `uniform` is in [0, 1).
     pub fn aim(&self, wanted: f64, uniform: f64) -> f64 {
         let (low, high) = self.bracket();
         if low < high && high - low <= 2.0 * wanted {
@@ -179,7 +178,7 @@ impl Threshold {
         match self.guess {
             None if self.missed.is_empty() => 0.0,
             Some((guess, _)) if self.missed.is_empty() => guess,
-            // Outward from the guess, while it may be correct.
+            // Try values on either side of the guess while it may be correct.
             Some((guess, width)) if high - low > 4.0 * width && low < guess && guess < high => {
                 let is_above = guess - low > high - guess;
                 guess + if is_above { -width } else { width }
@@ -203,21 +202,21 @@ impl Threshold {
                 uncertainty: ((high - low) / 2.0).max(min.unwrap_or(0.0)),
                 upper: high,
                 samples,
-                scatters: false,
+                is_contradictory: false,
             };
         }
         let fit = self.logistic();
         ThresholdEstimate {
             median: fit.median,
             uncertainty: fit.interval(),
-            // 2.944 is ln(0.95 / 0.05), by the logistic distribution.
+            // For the logistic distribution, the factor is ln(0.95 / 0.05) = 2.944.
             upper: fit.median + 2.944 * fit.spread,
             samples,
-            scatters: true,
+            is_contradictory: true,
         }
     }
 
-    /// Returns the trials: value, and true if it caught.
+    /// Returns the values of all trials, each with true if it caught.
     fn trials(&self) -> impl Iterator<Item = (f64, bool)> {
         let missed = self.missed.iter().map(|&at| (at, false));
         missed.chain(self.caught.iter().map(|&at| (at, true)))
@@ -228,16 +227,16 @@ impl Threshold {
     }
 }
 
-/// Initial scale of contradictory trials, in nanoseconds.
+/// Minimum initial scale of the distribution, in nanoseconds.
 const INITIAL_SCALE_NS: f64 = 2.5e4;
-/// Half the 95th percentile of chi-square: the drop of the log-likelihood to the interval's ends.
+/// Drop of log-likelihood at the ends of a 95 % interval: half the 95th percentile of chi-square.
 const LOG_LIKELIHOOD_DROP: f64 = 1.92;
-/// Twice that for consistent trials, which may agree by chance and are evaluated after each one.
+/// The drop for consistent trials, which may agree by chance and are evaluated after each trial.
 const LOG_LIKELIHOOD_DROP_IF_AGREED: f64 = 2.0 * LOG_LIKELIHOOD_DROP;
-/// A larger error of the median means unknown: all medians between distant trials are as likely.
+/// Maximum error of the median in scales. If it is larger, the median is unknown.
 const MAX_ERROR_SCALES: f64 = 40.0;
 
-/// Returns the logarithm of the probability of a trial at `x` scales above the median.
+/// Returns the log probability of the outcome of a trial at `x` scales above the median.
 fn log_probability(x: f64, caught: bool) -> f64 {
     let score = if caught { x } else { -x };
     -(-score).exp().ln_1p().min(1e9)
@@ -245,16 +244,16 @@ fn log_probability(x: f64, caught: bool) -> f64 {
 
 #[derive(Clone, Debug)]
 struct Logistic {
-    /// Values, with true for those that caught.
+    /// Values of trials, each with true if it caught.
     trials: Vec<(f64, bool)>,
     median: f64,
     spread: f64,
-    /// Difference of the log-likelihood between the median and the ends of its interval.
+    /// Drop of the log-likelihood from the median to the ends of its interval.
     drop: f64,
 }
 
 impl Logistic {
-    /// Fits the likeliest distribution by Newton's method, starting between `low` and `high`.
+    /// Maximizes the likelihood by Newton's method, starting halfway between `low` and `high`.
     pub fn fit(trials: Vec<(f64, bool)>, (low, high): (f64, f64)) -> Self {
         let middle = low.midpoint(high);
         let unit = ((low - high) / 2.0).abs().max(INITIAL_SCALE_NS);
@@ -297,7 +296,7 @@ impl Logistic {
                 break;
             }
         }
-        // Trials that do not support a rising curve result in a flat one.
+        // If trials do not support a rising curve, use an almost flat one.
         let slope = b.max(0.05);
         Self {
             trials,
@@ -307,7 +306,8 @@ impl Logistic {
         }
     }
 
-    /// Fits trials that do not contradict each other: smaller scales are always more likely.
+    /// Creates a distribution for trials that do not contradict each other, whose scale cannot be
+    /// fitted because smaller ones are always more likely.
     pub fn around(trials: Vec<(f64, bool)>, median: f64) -> Self {
         Self {
             trials,
@@ -317,9 +317,9 @@ impl Logistic {
         }
     }
 
-    /// Returns half the 95 % interval of the median: the likelihood at its ends, with the best
-    /// scale there, is lower by a fixed factor. An underestimated scale does not narrow it.
-    /// Infinite if trials are inconclusive.
+    /// Returns the half-width of the 95 % interval of the median, or infinity if trials are
+    /// inconclusive. At the ends of the interval, the likelihood is lower by a fixed factor. It is
+    /// that of the best scale there, so that an underestimated scale does not narrow the interval.
     pub fn interval(&self) -> f64 {
         let top = self.likelihood(self.median);
         let max = MAX_ERROR_SCALES * self.spread;
@@ -352,7 +352,7 @@ impl Logistic {
         is_out(-wanted) && is_out(wanted)
     }
 
-    /// Returns the log-likelihood of a median with the best scale, which has a single maximum.
+    /// Returns the log-likelihood of a median with the scale that maximizes it.
     fn likelihood(&self, median: f64) -> f64 {
         let at_scale = |log: f64| {
             let spread = self.spread * f64::exp(log);
@@ -373,7 +373,7 @@ impl Logistic {
         at_scale(f64::midpoint(low, high))
     }
 
-    /// Returns the standard deviation of the median, from the information in the trials.
+    /// Returns the standard deviation of the median, from the Fisher information of the trials.
     pub fn deviation(&self) -> f64 {
         let Self { median, spread, .. } = *self;
         let information = self.trials.iter().map(|(at, _)| {
@@ -394,7 +394,7 @@ mod tests {
         (generator.next_u64() >> 11) as f64 / 2f64.powi(53)
     }
 
-    /// Trials in rounds of 1000 around a threshold whose distribution is logistic.
+    /// Simulates trials with a revolution of 1000 and a threshold whose distribution is logistic.
     fn simulate_trials(
         threshold: f64,
         spread: f64,
@@ -430,7 +430,7 @@ mod tests {
     }
 
     #[test]
-    fn a_threshold_that_scatters_has_its_percentiles() {
+    fn a_varying_threshold_has_the_right_percentiles() {
         let found = simulate_trials(2_345.0, 30.0, 1_000, None);
         let off = (found.median - 2_345.0).abs();
         assert!(
@@ -441,7 +441,6 @@ mod tests {
         assert!(off_upper < 20.0, "{found:?}");
     }
 
-    /// The interval of a threshold that may vary bounds its error, even if checked at each trial.
     #[test]
     fn agreement_by_chance_is_not_trusted() {
         let mut generator = Pcg64Mcg::seed_from_u64(11);
@@ -466,8 +465,7 @@ mod tests {
         }
     }
 
-    /// Trials that all missed, or all caught, leave a whole revolution for a threshold that may
-    /// vary, as do a few on each side of it. Many close to it on both sides do not.
+    /// A threshold that may vary is unbounded if all trials missed or all caught.
     #[test]
     fn an_unbounded_threshold_is_not_reported() {
         for revolution in [4e6, 6e6, 11e6, 17e6] {

@@ -1,33 +1,33 @@
-//! Timing parameters of the drive: the measured mechanics and overheads as the tables of a
-//! specification.
+//! Timing parameters of the drive: measured mechanics and overheads for a specification.
 //!
 //! # What is observable
-//! Measurements yield sums: see [`crate::overheads`] and [`crate::hits`]. A specification needs
-//! their parts, and any split of the sums gives the same service times. The split is chosen as
-//! follows:
+//! Measurements yield sums of times (see [`crate::overheads`] and [`crate::hits`]), but a
+//! specification needs the parts. Any split of the sums gives the same service times. It is chosen
+//! as follows:
 //!
-//! * The smaller of the completion overheads of reads and writes is zero (section A.2). All others
-//!   follow: command overheads are the leads minus the time of reads after the media transfer.
-//! * Reselections, disconnections and data preparation are part of the adjacent overheads, and
-//!   zero. If the completion of a write depends on the previous command, the difference is a
+//! * The smaller of the completion overheads of reads and writes is zero (section A.2). The other
+//!   overheads follow from this: command overheads are the leads minus the time that a read takes
+//!   after the media transfer.
+//! * Reselections, disconnections and data preparation are zero, because adjacent overheads include
+//!   their times. If the completion of a write depends on the previous command, the difference is a
 //!   reselection.
-//! * Settling on the current track is part of the command overheads, and settling on another track
-//!   of the cylinder part of the head switch. Seek times are shorter by the former. If a head
+//! * Settling on the current track is part of the command overheads, so seek times are shorter by
+//!   that time. Settling on another track of the cylinder is part of the head switch. If a head
 //!   switch, with or without settling for writes, would be negative, the minimum settling time that
-//!   avoids this is used. SEEK does not separate the two either, because a SEEK to the current
-//!   track may include settling. Absorbed writes do: the arm settles, but no miss is processed.
+//!   avoids this is used. Absorbed writes reveal the settling time, because the arm settles but no
+//!   miss is processed. SEEK does not, because a SEEK to the current track may include settling.
 //! * A transfer that continues on the next track waits for the head switch, but not for settling
-//!   there. If it loses no revolution, the head switch is no longer than the gap between the tracks
-//!   minus the settling time of writes. The longest such head switch is assumed, and a request on
-//!   another track of the cylinder settles for the remaining time.
-//! * The bus rate of reads also applies to writes unless they reveal their own: if the media wait
-//!   for more than one sector, or if a write cache absorbs them.
-//! * The overheads of read and write misses, and the completion of writes, are zero if they are
-//!   below their uncertainty: a drive without them serves contiguous requests in the same
-//!   revolution, and the smallest overhead would cost it another one.
+//!   there. If it loses no revolution, the head switch takes no longer than the gap between the
+//!   tracks, minus the settling time of writes. The longest possible head switch is assumed, and
+//!   the remaining time of a request on another track of the cylinder is settling.
+//! * The bus rate of reads also applies to writes, unless writes reveal their own rate because the
+//!   media wait for more than one sector or the write cache absorbs writes.
+//! * The overheads of misses and the completion overhead of writes are zero if they are below their
+//!   uncertainty. A drive without overheads serves contiguous requests in one revolution, but the
+//!   smallest overhead would cost another revolution.
 //! * If no write was absorbed, write hits have the overheads of misses.
-//! * If the data of a write arrive later after a write, beyond the overhead, this is the duration
-//!   of an extra disconnect (worthington94 table A.4), whose other times are zero.
+//! * If the data of a write after a write arrive later than the overhead explains, the difference
+//!   is the duration of an extra disconnect (worthington94 table A.4), whose other times are zero.
 
 use diskarm_core::geometry::Layout;
 use diskarm_core::spec::{ExtraWriteDisconnect, Mechanics, Overheads, SeekCurve, Spec, WriteStart};
@@ -43,7 +43,7 @@ use crate::{Disk, Effort, Error, Estimate, Setup};
 #[derive(Clone, Debug, PartialEq)]
 pub struct Timing {
     pub rotation: Rotation,
-    /// Time until the arm is idle after a read.
+    /// Time until the arm is free after a read.
     pub idle: Idle,
     pub seeks: Seeks,
     pub reads: Reads,
@@ -60,7 +60,7 @@ pub struct WriteMeasurements {
     pub seeks: Option<Seeks>,
 }
 
-/// Measures everything that only needs reads.
+/// Measures everything that needs only reads.
 pub fn measure(
     disk: &mut Disk<'_>,
     layout: &Layout,
@@ -103,11 +103,11 @@ pub fn measure_writes(
 /// Times below this count as zero.
 const NEGLIGIBLE: Span = Span::from_ns(6_000);
 
-/// Sums of several times below this may be zero.
+/// Sums of several times count as zero below this.
 const NOISE: Span = Span::from_ns(20_000);
 
 struct Division {
-    /// Time from the end of the media transfer to the end of a read, and of a write after a read.
+    /// Time from the end of the media transfer to completion, for a read and a write after a read.
     after_media: [Span; 2],
     read_sector: Span,
     write_sector: Span,
@@ -118,8 +118,8 @@ struct Division {
 }
 
 impl Timing {
-    /// Copies mechanics, overheads and bus rates to a specification. Values that need writes stay
-    /// unchanged if none were allowed.
+    /// Copies mechanics, overheads and bus rates to a specification. Values that are measured with
+    /// writes stay unchanged if no writes were allowed.
     pub fn describe(&self, spec: &mut Spec) {
         let division = self.division();
         let cylinders = spec.geometry.cylinders;
@@ -139,7 +139,7 @@ impl Timing {
             let settle = self.settle(written, &division);
             spec.mechanics.write_settle = settle;
             spec.mechanics.write_seek = written.seeks.as_ref().map(|seeks| {
-                // Measured after writes, relative to the lead of a write on one track.
+                // These seeks were measured relative to the lead of a write after a write.
                 let still = written.writes.leads[1].value;
                 let more = still - self.lead_after_write(written, &division) - settle;
                 table(seeks, more, cylinders)
@@ -149,25 +149,23 @@ impl Timing {
     }
 
     /// Splits the extra time of a request on another track of the cylinder between head switch and
-    /// settling. No command reveals whether the settling that write hits show is part of a head
-    /// switch; it is assumed to be the same on all tracks of a cylinder.
+    /// settling. The settling time that only absorbed writes show is assumed to be part of it.
     fn divide_switch(&self, mechanics: &mut Mechanics, division: &Division) {
         let all = mechanics.head_switch;
         let switch = (all - division.absorbed_settle).or_zero();
         let onward = self.longest_switch(mechanics.write_settle);
         let switch = onward.map_or(switch, |longest| switch.min(longest));
-        // No movement before a write may be negative.
+        // The time of a movement before a write must not be negative.
         mechanics.head_switch = switch.max(-mechanics.write_settle).min(all);
         let settle = all - mechanics.head_switch;
-        // A small excess is measurement error: skews match head switches.
+        // A small excess is a measurement error, because skews match head switches.
         if settle > NEGLIGIBLE {
             mechanics.cylinder_settle = settle;
         }
     }
 
-    /// Returns the longest head switch with which transfers can continue to the next track as
-    /// observed, given the settling time of writes; `None` if that was never observed, or only
-    /// within pauses long enough for pairs.
+    /// Returns the longest head switch that explains which transfers continue on the next track,
+    /// given the settling time of writes; `None` if no such transfer was observed.
     pub(crate) fn longest_switch(&self, write_settle: Span) -> Option<Span> {
         let written = self.written.as_ref();
         let writes = written.and_then(|written| written.writes.goes_on);
@@ -198,7 +196,7 @@ impl Timing {
             _ => [Span::ZERO; 2],
         };
         let after_read = completion_difference(after_read, read_sector);
-        // The smaller completion overhead is zero: reads have their bus transfer after the media.
+        // The smaller completion overhead is zero. Reads end with the bus transfer.
         let reads = reselect[0] + read_sector.max(-after_read);
         let sector = written.hits.sector.or(written.writes.wait.sector);
         let write_sector = sector.map_or(read_sector, |sector| sector.value).or_zero();
@@ -218,14 +216,14 @@ impl Timing {
         division
     }
 
-    /// Returns the lead of absorbed writes, if it reveals a longer settling time on the track.
+    /// Returns the lead of absorbed writes, if it reveals a longer settling time.
     pub(crate) fn settle_of_hits(&self) -> Option<Estimate> {
         let is_shown = self.division().absorbed_settle > Span::ZERO;
         let written = self.written.as_ref().filter(|_| is_shown)?;
         written.hits.lands
     }
 
-    /// Returns the settling time on the current track from absorbed writes, if they reveal it.
+    /// Returns the settling time on the current track, if absorbed writes reveal it.
     fn settle_by_hits(&self, written: &WriteMeasurements, division: &Division) -> Option<Span> {
         let WriteMeasurements { writes, hits, .. } = written;
         let (lands, hit) = (hits.lands?, hits.after_read?);
@@ -240,7 +238,7 @@ impl Timing {
         (is_shown && settle <= shortest + NEGLIGIBLE).then_some(settle)
     }
 
-    /// Returns the minimum settling time for which no head switch and no seek is negative.
+    /// Returns the minimum settling time for which no movement before a read is negative.
     fn settle_by_reads(&self) -> Span {
         let shortest = self.seeks.points.iter().map(|point| point.mean.value).min();
         let inward = self.seeks.inward.value;
@@ -248,7 +246,7 @@ impl Timing {
         seek.max(-self.reads.head_switch.value)
     }
 
-    /// Returns the minimum settling time for which no time is negative, before reads or writes.
+    /// Returns the minimum settling time for which no movement is negative.
     fn track_settle(&self, written: &WriteMeasurements, write_sector: Span) -> Span {
         let switch = self.reads.head_switch.value;
         let Writes { leads, seeking, .. } = &written.writes;
@@ -257,7 +255,7 @@ impl Timing {
             Some(_) => written.writes.other_track.value - leads[1].value,
         };
         let mut min = self.settle_by_reads();
-        // The transfer of a write starts with its command, and the media wait for it.
+        // The media wait for the data of a write, whose transfer starts with the command.
         let data = write_sector + written.writes.wait.least_delay;
         if with_settle + data < -NOISE && switch > NEGLIGIBLE {
             min = min.max(data - with_settle);
@@ -338,7 +336,7 @@ impl Timing {
         overheads.write_hit_zone = hits.other_zone;
     }
 
-    /// Returns command overheads of writes after a read and a write if the media wait for data.
+    /// Returns the command overheads of writes after a read and after a write.
     fn commands(&self, written: &WriteMeasurements, division: &Division) -> [Span; 2] {
         let data = division.write_sector + written.writes.wait.least_delay;
         let before_media = data + self.extra_settle(written, division);
@@ -346,13 +344,13 @@ impl Timing {
         written.writes.leads.map(command)
     }
 
-    /// Returns how much longer settling on the current track takes than a write's data.
+    /// Returns how much longer settling on the current track takes than a write's data transfer.
     fn extra_settle(&self, written: &WriteMeasurements, division: &Division) -> Span {
         let data = division.write_sector + written.writes.wait.least_delay;
         (division.track_settle - data).or_zero()
     }
 
-    /// Returns the extra delay of data relative to the arm after a write, compared with a read.
+    /// Returns by how much data, relative to the arm, arrive later after a write than after a read.
     fn data_delay(&self, written: &WriteMeasurements) -> Span {
         let Writes { leads, seeking, .. } = &written.writes;
         let waits = [0, 1].map(|k| leads[k].value - seeking[k].value);
@@ -362,24 +360,24 @@ impl Timing {
         zero_if_within(NEGLIGIBLE.max(uncertainty), later)
     }
 
-    /// Returns the lead of a write after a write without a movement of the arm.
+    /// Returns the lead of a write after a write if the arm does not move and data cause no delay.
     fn lead_after_write(&self, written: &WriteMeasurements, division: &Division) -> Span {
         let data = self.commands(written, division)[1] + division.after_media[0];
         data - self.data_delay(written)
     }
 
-    /// Returns the settling time of writes: after a seek or, if seeks before writes have a curve of
-    /// their own or vary, after a head switch that takes longer than the data.
+    /// Returns the settling time of writes. It is that after a seek or, if seeks before writes have
+    /// their own curve or vary, that after a head switch that takes longer than the data.
     fn settle(&self, written: &WriteMeasurements, division: &Division) -> Span {
         let writes = &written.writes;
         let longer = writes.other_track.value - writes.leads[1].value;
         let waits_for_data = longer.max(-longer) < NOISE;
         let has_own_curve = written.seeks.is_some();
-        let scatters = writes.seeking[0].uncertainty > NOISE;
-        if has_own_curve || scatters && !waits_for_data {
+        let varies = writes.seeking[0].uncertainty > NOISE;
+        if has_own_curve || varies && !waits_for_data {
             let arm = self.lead_after_write(written, division);
             let settle = writes.other_track.value - arm - self.head_switch(division);
-            // If the switch ends before the data arrive, it may also settle.
+            // If the data arrive after the head switch, settling may not show.
             let max = if waits_for_data { Span::ZERO } else { settle };
             return zero_if_negligible(settle.min(max));
         }
@@ -392,17 +390,17 @@ impl Timing {
     }
 }
 
-/// Returns how much later writes end than reads; an overhead within the uncertainty is zero.
+/// Returns how much later writes end than reads. An overhead within the uncertainty is zero.
 fn completion_difference(later: Estimate, read_sector: Span) -> Span {
     zero_if_within(later.uncertainty, later.value + read_sector) - read_sector
 }
 
-/// Returns the rest of a lead, for the command; zero if it is within the uncertainty.
+/// Returns the part `left` of a lead, or zero if it is within the uncertainty of the lead.
 fn command_time(left: Span, lead: Estimate) -> Span {
     zero_if_within(lead.uncertainty, left).or_zero()
 }
 
-/// Returns the curve with `more` added, extrapolated to the last cylinder.
+/// Returns the curve with `more` added to each time, extrapolated to the last cylinder.
 fn table(seeks: &Seeks, more: Span, cylinders: u32) -> SeekCurve {
     let points = seeks.points.iter();
     let time = |point: &SeekPoint| (point.distance, (point.mean.value + more).or_zero());
@@ -439,7 +437,7 @@ fn zero_if_within(max: Span, time: Span) -> Span {
 mod tests {
     use super::*;
 
-    /// At 0.1 ms noise, the 95 % interval for 224 writes is 0.2 ms / sqrt(224) = 0.0134 ms.
+    /// With noise of 0.1 ms, the 95 % interval for 224 writes is 0.2 ms / sqrt(224) = 0.0134 ms.
     #[test]
     fn completion_overheads_within_the_uncertainty_are_zero() {
         let later = |us: f64| Estimate {

@@ -1,4 +1,4 @@
-//! Tracks that hold blocks, and sets of equivalent cylinders to visit.
+//! Tracks that hold blocks, and sets of equivalent cylinders.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use diskarm_core::units::{Cylinder, Head, Lbn, SectorCount};
 
 #[derive(Clone, Debug)]
 pub(crate) struct Track {
-    /// First block and extent of each run without gaps.
+    /// First block and extent of each run of contiguous blocks.
     pub runs: Vec<(Lbn, Extent)>,
 }
 
@@ -36,7 +36,7 @@ impl Track {
     /// Collects the extents on a track from block `found` on.
     fn from(layout: &Layout, mut found: Lbn, is_here: impl Fn(&Extent) -> bool) -> Option<Self> {
         let mut runs = Vec::new();
-        // Reallocated blocks are elsewhere; few tracks have more than one.
+        // Reallocated blocks are on other tracks; few tracks have more than one.
         let mut elsewhere = 0;
         while found < Lbn(layout.sectors().0) && elsewhere < 4 {
             let extent = layout.extent(found);
@@ -50,8 +50,8 @@ impl Track {
         (!runs.is_empty()).then_some(Self { runs })
     }
 
-    /// Returns the blocks around the end of the track as one run of `sectors`, `before` of them on
-    /// this track and the others on the next one; `None` if they are not contiguous.
+    /// Returns the blocks around the end of the track as one run of `sectors`, of which `before`
+    /// are on this track and the others on the next one; `None` if they are not contiguous.
     pub fn across_end(&self, layout: &Layout, before: u64, sectors: u64) -> Option<Self> {
         let (first, extent) = *self.runs.last()?;
         let next = first + extent.sectors;
@@ -71,7 +71,7 @@ impl Track {
         })
     }
 
-    /// Returns the track with the first blocks of a cylinder, if it has any.
+    /// Returns the track with the first block of a cylinder, if the cylinder has blocks.
     pub fn first_in_cylinder(layout: &Layout, cylinder: u32) -> Option<Self> {
         if cylinder >= layout.cylinders() {
             return None;
@@ -92,7 +92,7 @@ impl Track {
         self.runs[0].1.head.0
     }
 
-    /// Returns true if its blocks are contiguous.
+    /// Returns true if the blocks of the track are contiguous.
     pub fn is_whole(&self) -> bool {
         self.runs.len() == 1
     }
@@ -103,7 +103,7 @@ impl Track {
     }
 }
 
-/// Maximum distance of equivalent cylinders if the disk has room on both sides.
+/// Maximum distance of an equivalent cylinder, except near the ends of the disk.
 const MAX_DISTANCE: u32 = 30;
 /// Minimum number of cylinders between two successive visits.
 const MIN_STRIDE: usize = 7;
@@ -123,7 +123,6 @@ impl EquivalentCylinders {
         self.visits += 1;
         let all = cylinders.len();
         let stride = (MIN_STRIDE..MIN_STRIDE + all).find(|stride| are_coprime(*stride, all));
-        // One of these strides is coprime to the number of cylinders.
         let next = stride.map(|stride| cylinders[self.visits * stride % all]);
         let track = next.and_then(|cylinder| Track::first_in_cylinder(layout, cylinder));
         track.unwrap_or_else(|| place.clone())
@@ -138,7 +137,7 @@ fn are_coprime(a: usize, b: usize) -> bool {
     }
 }
 
-/// Returns the cylinders near `place` whose first track has the same number of sectors.
+/// Returns the cylinders near `place` whose first track has as many sectors as `place`.
 fn equivalent_cylinders(layout: &Layout, place: &Track) -> Vec<u32> {
     let width = 2 * MAX_DISTANCE + 1;
     let last = layout.cylinders().saturating_sub(width);
@@ -171,14 +170,14 @@ pub(crate) fn next_track(layout: &Layout, mut at: Lbn) -> Option<Lbn> {
 /// Position of the head when read-ahead after the first block of a cylinder has ended.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum ReadAheadEnd {
-    /// This many blocks farther on, for tracks of this many sectors.
+    /// Numbers of sectors per track, each with the number of blocks read ahead on such tracks.
     Blocks([(u64, SectorCount); 3]),
-    /// On the last of this many tracks.
+    /// The number of tracks read, including that of the first block.
     Tracks(u32),
 }
 
 impl ReadAheadEnd {
-    /// Returns the track of the head after a read of the first block of `from`.
+    /// Returns the track on which read-ahead ends after a read of the first block of `from`.
     pub fn track(&self, layout: &Layout, from: &Track) -> Option<Track> {
         let last = Lbn(layout.sectors().0 - 1);
         let end = match self {
@@ -209,7 +208,6 @@ mod tests {
     use diskarm_core::spec::{Geometry, Zone};
     use diskarm_core::units::{Lbn, SectorCount};
 
-    /// No cylinder is visited twice before all have been, even in a small zone.
     #[test]
     fn no_cylinder_is_revisited_too_soon() {
         let zone = |first: u32, end: u32, sectors| Zone {

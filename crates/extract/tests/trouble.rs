@@ -161,7 +161,7 @@ fn a_deferred_write_error_ends_a_measurement() {
     let (result, cost) = read(&mut Troubled::new(1, &[(CHECK_CONDITION, deferred)]));
     let error = result.unwrap_err().to_string();
     assert!(
-        error.ends_with("MEDIUM ERROR, WRITE ERROR, block 1234, of an earlier command"),
+        error.ends_with("MEDIUM ERROR, WRITE ERROR, block 1234 (from an earlier command)"),
         "{error}"
     );
     assert_eq!(cost.repeated, 0);

@@ -10,9 +10,10 @@
 //! There are two kinds of traces ([`Clock`]). If the times between requests were also measured, the
 //! completions give the platter's angle throughout, and every response shows whether the arm
 //! arrived before or after its sector. If they are nominal, the angle of each request is unknown:
-//! waits are uniform over a revolution, and overheads and seek times show only at the edges.
+//! waits are uniform over a revolution, and overheads and seek times show only at the edges of this
+//! range.
 //!
-//! Nothing is random, and everything runs on one thread: equal traces give equal results.
+//! Nothing is random, and everything runs on one thread, so equal traces give equal results.
 //!
 //! [`Predictor`]: diskarm_core::predict::Predictor
 
@@ -59,8 +60,8 @@ pub struct Calibration {
     /// under its predictions, with the scatter of its errors, than as outliers.
     pub explained_fraction: f64,
     pub unexplained_requests: u64,
-    /// The classes with at least ten unexplained requests that make up at least a tenth of the
-    /// class; the largest number first.
+    /// The classes in which at least ten requests, and at least a tenth of all, are unexplained, in
+    /// descending order of that number.
     pub unexplained: Vec<Class>,
     /// The comparison with the given drive on held-back rows; `None` if the trace is too short.
     pub holdout: Option<Holdout>,
@@ -89,11 +90,11 @@ pub enum Clock {
 pub enum FitError {
     /// The trace has fewer rows than the specification has numbers to fit.
     TooShort { rows: usize, numbers: usize },
-    /// Whatever its numbers, the drive explains so few requests that the trace is another drive's.
+    /// Whatever its numbers, the drive explains too few requests: the trace is from another drive.
     OtherDrive { explained_fraction: f64 },
 }
 
-/// The number of completed stages of a search, and of all its stages.
+/// The number of completed stages of a search, and the total.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
     pub done: u64,
@@ -104,7 +105,8 @@ pub struct Progress {
 const MIN_EXPLAINED: f64 = 0.5;
 
 /// Fits `given`, with blocks arranged as in `layout`, to `rows`; calls `progress` before each
-/// stage. Fails if the trace is too short or from another drive. Panics if `layout` lacks blocks.
+/// stage. Fails if the trace is too short or from another drive. Panics if `layout` lacks a
+/// requested block.
 pub fn calibrate(
     given: &Spec,
     layout: &Arc<Layout>,
@@ -231,12 +233,12 @@ fn clock(given: &Spec, layout: &Arc<Layout>, rows: &[MeasuredRequest]) -> (Conti
 }
 
 /// The first stages of a search, from each start.
-const FIRST: [fn(&mut Search<'_>); 2] = [
+const FIRST_STAGES: [fn(&mut Search<'_>); 2] = [
     |search| search.sweep(&only_parameters(&search.candidate), 1.5, 5, 4),
     |search| search.choose(),
 ];
 
-/// The stages that follow, from the best start: first coarse, then fine.
+/// The stages that follow from the best start, first coarse and then fine.
 const STAGES: [fn(&mut Search<'_>); 8] = [
     |search| {
         search.sweep(&only_parameters(&search.candidate), 2.0, 9, 5);
@@ -286,7 +288,7 @@ fn run<'t>(
     let searches = given.starts().into_iter().map(|start| {
         let objective = Objective::new(trace, &given.spec, continuity);
         let mut search = Search::new(objective, start);
-        FIRST.iter().for_each(|stage| stage(&mut search));
+        FIRST_STAGES.iter().for_each(|stage| stage(&mut search));
         evaluations += search.objective.evaluations.get();
         search
     });
@@ -324,25 +326,25 @@ pub struct Holdout {
 pub enum KeptPart {
     /// The whole fit: the held-back rows are more likely under it than under the given drive.
     All,
-    /// All but the seek times, which stay as given: they made the held-back rows less likely.
+    /// All but the seek times, which made the held-back rows less likely and stay as given.
     Keys,
     /// Only the seek times: the other changes made the held-back rows less likely.
     Seeks,
     Nothing,
 }
 
-/// The last rows are held back, one in this many.
-const PARTS: usize = 5;
+/// The last of this many equal parts of the rows is held back.
+const HOLDOUT_PARTS: usize = 5;
 
 /// With fewer rows per fitted number, a fit is poor and no rows are held back.
 pub const ROWS_PER_NUMBER: usize = 10;
 
-/// Returns the rows to fit to, and the ones to hold back: the last ones, to include drift.
+/// Returns the rows to fit to, and the rows to hold back, which are the last, to include drift.
 fn split<T>(rows: &[T], numbers: usize) -> (&[T], Option<&[T]>) {
     if rows.len() < numbers * ROWS_PER_NUMBER {
         return (rows, None);
     }
-    let (first, last) = rows.split_at(rows.len() - rows.len() / PARTS);
+    let (first, last) = rows.split_at(rows.len() - rows.len() / HOLDOUT_PARTS);
     (first, Some(last))
 }
 
@@ -420,7 +422,7 @@ mod tests {
         }
     }
 
-    /// The rows come from the given drive: parts of a fit that make them less likely are dropped.
+    /// The rows come from the given drive, so every change makes them less likely.
     #[test]
     fn parts_that_make_the_held_back_rows_less_likely_are_dropped() {
         let text = diskarm_drives::find("hp-c2247").expect("a drive").text;

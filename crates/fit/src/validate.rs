@@ -1,28 +1,28 @@
 //! Validation: compares a model's response times with those measured on the real drive.
 //!
-//! A measured trace is replayed closed-loop (each request is issued the measured pause after
-//! the model's own completion of the previous one) and judged by the distance between the two
-//! response-time distributions, the *demerit* of worthington94 section 4.1. The platter's angle
-//! when the measurement began is unknown. The replay is therefore repeated from evenly spaced
+//! A measured trace is replayed closed-loop (each request is issued the measured pause after the
+//! model's own completion of the previous one) and judged by the distance between the measured and
+//! simulated response-time distributions, the *demerit* of worthington94 section 4.1. The platter's
+//! angle when the measurement began is unknown, so the replay is repeated from evenly spaced
 //! angles.
 //!
 //! # The effect of chance
 //! A closed-loop replay forgets the initial angle at its first media access: from then on
-//! everything happens relative to the sector that was accessed. Replays at different angles hardly
-//! differ, and the demerit between them is no measure of how close a good model can come. The
-//! platter's phase at each request remains unknown: most measured pauses are nominal or come from a
-//! broken clock, and each small error of the model in a completion shifts the phase of the next
-//! request. Therefore there is a second set of replays, in which every pause is lengthened by a
-//! random part of a revolution: the demerit between two of these is that between two measurements
-//! of the same drive with random phases.
+//! everything happens relative to the sector that was accessed. Replays from different angles
+//! hardly differ, so the demerit between them does not show how close to the measurement a good
+//! model can come. The platter's phase at each request remains unknown: most measured pauses are
+//! nominal or come from a broken clock, and each small error of the model in a completion shifts
+//! the phase of the next request. Therefore there is a second set of replays, in which every pause
+//! is lengthened by a random part of a revolution: the demerit between two of these is what two
+//! measurements of the same drive with random phases would show.
 //!
-//! # Order of work
+//! # Replays on several threads
 //! A [`Validation`] lists its replays ([`Validation::variants`]). Each is a separate unit of work
 //! ([`Validation::replay`]), which callers may run on any thread. [`Figures::of`] combines them.
 //!
 //! # Request by request
-//! If a trace's clock is unbroken, a model can follow what the drive did so far and predict what
-//! it will do next: [`FollowedTrace`] follows a trace in this way, and [`PredictionFigures`]
+//! If a trace's clock is unbroken, a model can follow what the drive has done so far and predict
+//! what it will do next: [`FollowedTrace`] follows a trace in this way, and [`PredictionFigures`]
 //! evaluates the predictions.
 
 mod locked;

@@ -243,7 +243,7 @@ fn check_deviations(found: &Calibration) {
         );
     }
     for pair in found.covariance.pairs() {
-        let parts = pair.of.map(|i| found.fitted[i].sd_ms);
+        let parts = pair.indices.map(|i| found.fitted[i].sd_ms);
         assert!(parts.iter().all(|&sd_ms| pair.sd_ms < sd_ms), "{pair:?}");
     }
 }
@@ -272,7 +272,9 @@ fn check_together(found: &Calibration, real: &Spec) {
             off_ms
         });
         let mut pairs = found.covariance.pairs().into_iter();
-        let pair = pairs.find(|pair| pair.of == of).expect("known together");
+        let pair = pairs
+            .find(|pair| pair.indices == of)
+            .expect("known together");
         assert!(pair.correlation * sign < -0.9, "{pair:?}");
         assert!((a + sign * b).abs() < 4.0 * pair.sd_ms, "{a} {b} {pair:?}");
         assert!(pair.sd_ms < 0.01, "{pair:?}");

@@ -53,7 +53,7 @@ impl Bars {
         let frame = Frame::new(
             Layout::Wide,
             [&self.title, &self.note],
-            (&self.x, |ticks| self.across(ticks)),
+            (&self.x, |ticks| self.x_ruler(ticks)),
             (&self.y.label, up),
             self.legend(),
         );
@@ -71,7 +71,7 @@ impl Bars {
     }
 
     /// Labels all groups at the maximum number of ticks, every second group at one less, and so on.
-    fn across(&self, ticks: usize) -> Ruler {
+    fn x_ruler(&self, ticks: usize) -> Ruler {
         let groups = self.groups.len();
         let tick = |at: usize| Tick {
             fraction: self.middle(at),

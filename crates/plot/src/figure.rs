@@ -38,7 +38,7 @@ pub struct Point {
     pub x: f64,
     pub y: f64,
     /// Half the width of its confidence interval, in the unit of `y`, if known. The band of a
-    /// value that is not negative ends at zero.
+    /// non-negative value ends at zero.
     pub half_width: Option<f64>,
 }
 
@@ -90,7 +90,6 @@ impl Figure {
         Self::new(title, note, [x, y], series)
     }
 
-    /// Creates a figure without a heading above its legend.
     pub fn new(title: &str, note: &str, [x, y]: [Axis; 2], series: Vec<Series>) -> Self {
         Self {
             title: title.to_owned(),
@@ -121,8 +120,8 @@ impl Figure {
         let frame = Frame::new(
             layout,
             [&self.title, &self.note],
-            (&self.x.label, |ticks| self.across(ticks)),
-            (&self.y.label, |ticks| self.up(ticks)),
+            (&self.x.label, |ticks| self.x_ruler(ticks)),
+            (&self.y.label, |ticks| self.y_ruler(ticks)),
             self.legend(),
         );
         drawing(frame.page(), &self.title, &self.description(), |page| {
@@ -130,11 +129,11 @@ impl Figure {
         })
     }
 
-    fn across(&self, ticks: usize) -> Ruler {
+    fn x_ruler(&self, ticks: usize) -> Ruler {
         self.ruler(&self.x, |point| [Some(point.x); 3], ticks)
     }
 
-    fn up(&self, ticks: usize) -> Ruler {
+    fn y_ruler(&self, ticks: usize) -> Ruler {
         self.ruler(&self.y, Point::heights, ticks)
     }
 
@@ -165,7 +164,7 @@ impl Figure {
             legend.add(Key::Line(style), Some(number), &series.label);
         }
         // Whether a point is inside the axes does not depend on the number of horizontal ticks.
-        let (x, y) = (self.across(2), self.up(MAX_Y_TICKS));
+        let (x, y) = (self.x_ruler(2), self.y_ruler(MAX_Y_TICKS));
         let position = |point: &Point| Some((x.fraction(point.x)?, y.fraction(point.y)?));
         let mut series = self.series.iter();
         if series.any(|series| saturated_end(series, position).is_some()) {
@@ -256,9 +255,9 @@ fn has_band(series: &Series, x: &Ruler, y: &Ruler) -> bool {
         [(position, height)] => height >= MIN_INTERVAL && is_inside((position.0, 0.0)),
         _ => run.windows(2).any(|pair| {
             let [(from, height), (to, next_height)] = [pair[0], pair[1]];
-            let (across, up) = (WIDTH * (to.0 - from.0), HEIGHT * (to.1 - from.1));
+            let (dx, dy) = (WIDTH * (to.0 - from.0), HEIGHT * (to.1 - from.1));
             // A steep line hides most of its band.
-            let width = (height + next_height) / 2.0 * (across / across.hypot(up)).abs();
+            let width = (height + next_height) / 2.0 * (dx / dx.hypot(dy)).abs();
             width >= MIN_BAND && !clip_line(&[from, to]).is_empty()
         }),
     })
@@ -432,23 +431,23 @@ fn segment(from: Position, to: Position) -> Option<(Position, Position)> {
 /// Returns the part of a polygon that is inside the square, edge by edge (Sutherland-Hodgman).
 fn clip_polygon(corners: Vec<Position>) -> Vec<Position> {
     let distances: [fn(Position) -> f64; 4] = [|p| p.0, |p| 1.0 - p.0, |p| p.1, |p| 1.0 - p.1];
-    let inside = distances.iter().fold(corners, |corners, distance| {
-        let mut inside = Vec::new();
+    let clipped = distances.iter().fold(corners, |corners, distance| {
+        let mut clipped = Vec::new();
         for (i, &to) in corners.iter().enumerate() {
             let from = corners[(i + corners.len() - 1) % corners.len()];
             let (before, after) = (distance(from), distance(to));
             if (before < 0.0) != (after < 0.0) {
                 let fraction = before / (before - after);
                 let between = |a: f64, b: f64| a + fraction * (b - a);
-                inside.push((between(from.0, to.0), between(from.1, to.1)));
+                clipped.push((between(from.0, to.0), between(from.1, to.1)));
             }
             if after >= 0.0 {
-                inside.push(to);
+                clipped.push(to);
             }
         }
-        inside
+        clipped
     });
-    inside.into_iter().map(onto_square).collect()
+    clipped.into_iter().map(onto_square).collect()
 }
 
 /// Moves a clipped position onto the square: lines from far outside have large rounding errors.
@@ -496,7 +495,7 @@ mod tests {
 
     #[test]
     fn polygons_are_clipped_at_the_edges() {
-        // A triangle whose tip is outside: its base, and two corners on the upper edge.
+        // The tip of the triangle is outside: its base remains, and two corners on the upper edge.
         let clipped = clip_polygon(vec![(0.0, 0.0), (1.0, 0.0), (0.5, 2.0)]);
         let mut sorted = clipped.clone();
         sorted.sort_by(|a, b| a.partial_cmp(b).expect("no NaN"));

@@ -134,7 +134,6 @@ impl Frame {
         Some((self.x.fraction(x)?, self.y.fraction(y)?))
     }
 
-    /// Draws everything: first the grid and the axes, then the data.
     pub fn draw(&self, page: &mut Page, data: impl FnOnce(&mut Page)) {
         page.draw(|area| self.heading.draw(area, MARGIN));
         let [left, top, right, bottom] = self.edges();
@@ -227,9 +226,9 @@ impl Frame {
 fn fit_axis(create: impl Fn(usize) -> Ruler, length: f64) -> Ruler {
     let are_separate = |ruler: &Ruler| {
         ruler.ticks.windows(2).all(|pair| {
-            let room = length * (pair[1].fraction - pair[0].fraction);
+            let space = length * (pair[1].fraction - pair[0].fraction);
             let widths = [0, 1].map(|i| width(&pair[i].label, TEXT) / 2.0);
-            room >= widths[0] + widths[1] + 12.0
+            space >= widths[0] + widths[1] + 12.0
         })
     };
     let fitting = (2..=MAX_X_TICKS).rev().map(&create).find(are_separate);

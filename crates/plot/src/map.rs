@@ -22,7 +22,6 @@ pub struct Map {
     pub rows: Vec<Vec<f64>>,
 }
 
-/// A side of a map.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MapAxis {
     pub label: String,
@@ -160,7 +159,7 @@ impl Map {
             for run in cells.chunk_by(|one, next| one.0 == next.0) {
                 let (first, last) = (run[0], run[run.len() - 1]);
                 let (from, to) = ((first.1[0], bottom), (last.1[1], top));
-                // Extends slightly into the next cells, which are drawn on top: no visible seams.
+                // Extends slightly into the next cells, which are drawn on top, to avoid seams.
                 let to = (f64::min(to.0 + OVERLAP, 1.0), f64::min(to.1 + OVERLAP, 1.0));
                 if let Some(band) = first.0 {
                     fill_rectangle(plot, [from, to], self.colour(band))?;

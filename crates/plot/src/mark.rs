@@ -82,11 +82,11 @@ pub struct LineStyle {
 impl LineStyle {
     /// Returns the style of line `number`. Pairs of colour and shape repeat after 144 lines.
     pub fn new(number: usize) -> Self {
-        let round = number / COLOURS.len();
+        let cycle = number / COLOURS.len();
         Self {
             colour: rgb(COLOURS[number % COLOURS.len()]),
             width: 1.6,
-            shape: Some((number + round) % SHAPES.len()),
+            shape: Some((number + cycle) % SHAPES.len()),
         }
     }
 
@@ -168,7 +168,7 @@ pub fn dark_style(selector: &str) -> String {
     rules.collect()
 }
 
-/// Draws an upward arrow just above a position: the line continues, but it is unknown where.
+/// Draws an upward arrow just above a position: the line continues there, with unknown values.
 /// `shift`, in pixels to the right and upwards, moves its head.
 pub fn arrow(area: &Area, at: (i32, i32), shift: (f64, f64), colour: RGBColor) -> DrawResult {
     let stroke = colour.stroke_width(unsigned_units(1.5));
@@ -186,7 +186,7 @@ pub fn arrow(area: &Area, at: (i32, i32), shift: (f64, f64), colour: RGBColor) -
 /// The offset of an arrow's tip from its position, in pixels; negative is up.
 pub const TIP: f64 = -18.0;
 
-/// A mark on the page, in pixels.
+/// The position of a mark, in pixels.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PlacedMark {
     /// The number of its line. Marks of later lines are drawn on top.
@@ -247,15 +247,15 @@ pub fn shifts(
         };
         let is_free = |shift: &&(f64, f64)| {
             let (x, y) = head(**shift);
-            let is_apart = |other: (f64, f64), room: f64| {
-                (other.0 - x).abs() >= ARROWHEAD.0 + room
-                    || (other.1 - y).abs() >= ARROWHEAD.1 / 2.0 + room
+            let is_clear = |other: (f64, f64), margin: f64| {
+                (other.0 - x).abs() >= ARROWHEAD.0 + margin
+                    || (other.1 - y).abs() >= ARROWHEAD.1 / 2.0 + margin
             };
             let mut others = marks.iter().filter(|mark| mark.line != arrow.line);
             (shift.1 == 0.0 || y - ARROWHEAD.1 / 2.0 >= top)
                 && (shift.0 == 0.0 || (left + ARROWHEAD.0..=right - ARROWHEAD.0).contains(&x))
-                && others.all(|mark| is_apart((mark.x, mark.y), MARK))
-                && heads.iter().all(|other| is_apart(*other, ARROWHEAD.0))
+                && others.all(|mark| is_clear((mark.x, mark.y), MARK))
+                && heads.iter().all(|other| is_clear(*other, ARROWHEAD.0))
         };
         let shift = SHIFTS.iter().find(is_free).copied().unwrap_or_default();
         heads.push(head(shift));

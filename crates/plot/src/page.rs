@@ -37,7 +37,6 @@ pub fn units(pixels: f64) -> i32 {
     (pixels * UNITS_PER_PIXEL).round() as i32
 }
 
-/// Converts an unsigned length in pixels to units.
 pub fn unsigned_units(pixels: f64) -> u32 {
     (pixels * UNITS_PER_PIXEL).round() as u32
 }
@@ -155,17 +154,17 @@ impl Page {
         self.body += body.trim_end_matches("</svg>\n");
     }
 
-    /// Adds a group with the output of `inside`. Report pages find groups by their attributes.
+    /// Adds a group with the output of `contents`. Report pages find groups by their attributes.
     pub fn group(
         &mut self,
         attributes: &[(&str, impl AsRef<str>)],
-        inside: impl FnOnce(&mut Self),
+        contents: impl FnOnce(&mut Self),
     ) {
         let attributes = attributes.iter();
         let attributes =
             attributes.map(|(name, value)| format!(" {name}=\"{}\"", escape(value.as_ref())));
         self.body += &format!("<g{}>\n", attributes.collect::<String>());
-        inside(self);
+        contents(self);
         self.body += "</g>\n";
     }
 }
@@ -212,8 +211,7 @@ const FAMILIES: &str = "Liberation Sans, Arimo, Arial, Helvetica, sans-serif";
 static FACE: LazyLock<FontRef<'static>> =
     LazyLock::new(|| FontRef::new(FONT).expect("the font in fonts/ is valid"));
 
-/// Returns the width of a line of text; it and `size` are in pixels. Missing characters count as
-/// one em.
+/// Returns the width of a line of text in pixels. Characters that the font lacks count as one em.
 pub fn width(text: &str, size: f64) -> f64 {
     let glyphs = FACE.charmap();
     let metrics = FACE.glyph_metrics(Size::unscaled(), LocationRef::default());
@@ -226,7 +224,7 @@ pub fn width(text: &str, size: f64) -> f64 {
     size * ems.sum::<f64>()
 }
 
-/// Allowance for wider text in a viewer without any of [`FAMILIES`] that uses, say, DejaVu Sans.
+/// Allowance for viewers that have none of [`FAMILIES`] and use a wider font, such as DejaVu Sans.
 const MAX_STRETCH: f64 = 1.15;
 
 /// Returns true for control characters and for characters that XML does not allow.
@@ -234,8 +232,8 @@ fn is_control(c: char) -> bool {
     c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}')
 }
 
-/// Wraps text to lines of at most a given width, stretched by [`MAX_STRETCH`]. Breaks at spaces, or
-/// within a wider word. Control characters become spaces. Only blank text yields no lines.
+/// Wraps text to lines of at most `max` pixels after stretching by [`MAX_STRETCH`]. Breaks at
+/// spaces, or within a wider word. Control characters become spaces. Blank text yields no lines.
 pub fn lines(text: &str, size: f64, max: f64) -> Vec<String> {
     let max = max / MAX_STRETCH;
     let text = text.replace(|c: char| is_control(c) || c.is_whitespace(), " ");
@@ -320,7 +318,7 @@ mod tests {
 
     #[test]
     fn widths_match_helvetica() {
-        // Adobe's Helvetica.afm: figures 556 thousandths of an em, i 222, space 278, W 944.
+        // Adobe's Helvetica.afm: digits 556 thousandths of an em, i 222, space 278, W 944.
         for (text, thousandths) in [("0", 556.0), ("i", 222.0), (" ", 278.0), ("W0", 1500.0)] {
             assert!((width(text, 1000.0) - thousandths).abs() < 1.0, "{text}");
         }

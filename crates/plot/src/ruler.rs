@@ -51,7 +51,6 @@ impl Axis {
     }
 }
 
-/// A round number on an axis.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tick {
     /// The position, as a fraction of the axis.
@@ -238,7 +237,7 @@ impl TickStep {
         }
     }
 
-    /// Formats a multiple of the step exactly, like `1.5e12` if it would be long.
+    /// Formats a multiple of the step exactly; a long number becomes `1.5e12`.
     fn label(self, times: f64) -> String {
         let value = self.value(times);
         if times == 0.0 && !is_plain(self.value(1.0)) {
@@ -362,7 +361,7 @@ impl Ranged for Ruler {
     }
 }
 
-/// Formats a mean and its half width, like `16.72 ± 0.13`, with two digits of the latter. A mean
+/// Formats a mean and its half width, such as `16.72 ± 0.13`, with two digits of the latter. A mean
 /// without an interval, or an exact one, has four digits.
 pub fn rounded(mean: f64, half_width: Option<f64>) -> String {
     match half_width {

@@ -108,7 +108,7 @@ impl Device {
         }
         let refused = |refused| refusal(py, &request, refused);
         self.device().check(&request).map_err(refused)?;
-        // Events up to an instant precede a submission at it.
+        // Events up to an instant are processed before a submission at that instant.
         self.advance_to(py, now)?;
         self.device().submit(now, request).map_err(refused)?;
         self.next_id += 1;
@@ -225,7 +225,7 @@ fn refusal(py: Python<'_>, request: &Request, refused: SubmitError) -> PyErr {
     wrong(py, field, &found, &expected)
 }
 
-/// A completed request of a Device. The parts of its response add up to it.
+/// A completed request of a Device. The parts of its response time add up to response_us.
 #[pyclass(frozen, get_all, module = "diskarm")]
 pub struct Completion {
     /// The number that submit returned.
@@ -249,17 +249,17 @@ pub struct Completion {
     pub queue_us: f64,
     /// The time spent on work deferred from earlier requests.
     pub owed_us: f64,
-    /// The time of the drive's command overheads.
+    /// The time spent on the drive's command overheads.
     pub overhead_us: f64,
-    /// The time of the seek.
+    /// The time spent seeking.
     pub seek_us: f64,
-    /// The time of settling after the seek; may be negative.
+    /// The time spent settling after the seek; may be negative.
     pub settle_us: f64,
-    /// The time of the wait for the first sector.
+    /// The time spent waiting for the first sector.
     pub rotation_us: f64,
-    /// The time of the transfer from or to the media.
+    /// The time spent on the transfer from or to the media.
     pub transfer_us: f64,
-    /// The time of the bus transfer that does not overlap other parts.
+    /// The time spent on bus transfers that do not overlap other parts.
     pub bus_us: f64,
 }
 

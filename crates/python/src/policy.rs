@@ -41,7 +41,6 @@ impl GivenPolicy {
         }))
     }
 
-    /// Parses a name with its parameters.
     pub fn from_name(py: Python<'_>, text: &str) -> PyResult<Self> {
         let named = policy("policy", text).map_err(|error| py_error(py, &error))?;
         Ok(Self::Named(named))
@@ -79,7 +78,6 @@ impl GivenPolicy {
     }
 }
 
-/// A policy written in Python.
 pub struct PythonPolicy {
     name: String,
     policy: Py<PyAny>,

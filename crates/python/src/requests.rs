@@ -71,7 +71,7 @@ impl Columns {
         let words = |codes: Vec<i8>, words: &[&str]| -> PyResult<ArrayRef> {
             let words = Arc::new(StringArray::from(words.to_vec()));
             let array = DictionaryArray::<Int8Type>::try_new(codes.into(), words);
-            Ok(Arc::new(array.map_err(broken)?))
+            Ok(Arc::new(array.map_err(internal_error)?))
         };
         let us = |column: Vec<f64>| -> ArrayRef {
             Arc::new(PrimitiveArray::<Float64Type>::from(column))
@@ -90,7 +90,7 @@ impl Columns {
             .into_iter()
             .map(|part| format!("{part}_us"));
         columns.extend(parts.zip(self.parts.map(us)));
-        let rows = RecordBatch::try_from_iter(columns).map_err(broken)?;
+        let rows = RecordBatch::try_from_iter(columns).map_err(internal_error)?;
         Ok(Batch { rows })
     }
 }
@@ -100,11 +100,11 @@ fn named_column(name: &str, column: impl Array + 'static) -> (String, ArrayRef) 
 }
 
 /// Converts an error that cannot occur if columns have equal lengths and match their types.
-fn broken(error: ArrowError) -> PyErr {
+fn internal_error(error: ArrowError) -> PyErr {
     PyRuntimeError::new_err(error.to_string())
 }
 
-/// Requests in columns, by their names.
+/// Requests as named columns.
 #[pyclass(frozen, module = "diskarm._diskarm")]
 pub struct Batch {
     rows: RecordBatch,
@@ -233,7 +233,7 @@ fn address<T: ArrowPrimitiveType>(array: &ArrayRef) -> Option<usize> {
 }
 
 fn schema<'py>(py: Python<'py>, data_type: &DataType) -> PyResult<Capsule<'py>> {
-    let schema = FFI_ArrowSchema::try_from(data_type).map_err(broken)?;
+    let schema = FFI_ArrowSchema::try_from(data_type).map_err(internal_error)?;
     PyCapsule::new_with_value(py, schema, c"arrow_schema")
 }
 

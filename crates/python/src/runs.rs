@@ -83,7 +83,6 @@ pub fn simulate<'py>(
     results.collect()
 }
 
-/// The validated arguments of a run.
 struct Arguments {
     system: Arc<System>,
     input: Input,
@@ -96,7 +95,6 @@ struct Arguments {
     per_request: bool,
 }
 
-/// The result of one policy.
 struct Outcome {
     metrics: Value,
     is_saturated: bool,

@@ -127,7 +127,6 @@ fn warn(py: Python<'_>, text: Option<String>) -> PyResult<()> {
 }
 
 impl Study {
-    /// Opens the folder at `path` for its results.
     fn folder(&self, runner: &Runner<'_>, path: &Path) -> Result<Folder, StudyError> {
         let inputs = runner.inputs().with_input("name", &self.file);
         Folder::new(path, "folder", inputs)

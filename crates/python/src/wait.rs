@@ -8,7 +8,7 @@ use std::time::Duration;
 use pyo3::prelude::*;
 
 /// The interval between checks for signals such as Ctrl-C.
-const SIGNALS: Duration = Duration::from_millis(25);
+const SIGNAL_INTERVAL: Duration = Duration::from_millis(25);
 
 /// Runs `work` on another thread, without the GIL. If a signal raises an exception, such as
 /// KeyboardInterrupt, the flag is set, and the exception is raised when `work` has stopped.
@@ -53,11 +53,11 @@ pub fn abandonable<T: Send + 'static>(
 /// Waits for the result of the work, or for an exception raised by a signal.
 fn receive<T>(done: &Receiver<T>) -> PyResult<T> {
     loop {
-        match done.recv_timeout(SIGNALS) {
+        match done.recv_timeout(SIGNAL_INTERVAL) {
             Ok(value) => return Ok(value),
             Err(RecvTimeoutError::Timeout) => Python::attach(|py| py.check_signals())?,
             // The thread's panic message is on standard error.
-            Err(RecvTimeoutError::Disconnected) => panic!("the work has panicked"),
+            Err(RecvTimeoutError::Disconnected) => panic!("the work panicked"),
         }
     }
 }

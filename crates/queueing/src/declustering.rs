@@ -5,8 +5,8 @@
 //! until data are lost ([`mean_time_to_data_loss`]). Tests compare the formulas in the thesis with
 //! the enumeration.
 //!
-//! Disks are numbered from 0. Blocks are striped over all disks, so all disks have equally many
-//! primary and equally many secondary copies.
+//! Disks are numbered from 0. Blocks are striped over all disks, so all disks have the same number
+//! of primary copies, and of secondary copies.
 
 pub mod comparison;
 mod data_loss;
@@ -43,7 +43,7 @@ fn binomial(n: u64, k: u64) -> u64 {
 ///
 /// The thesis calls these rates λ_R and λ_W and defines them as those "to each disk pair". Its
 /// equations hold if such a pair is a primary copy and its secondary copy, so there is a pair for
-/// each disk. If a pair were two disks with the same data, the loads would come out doubled.
+/// each disk. If a pair were two disks with the same data, the loads would be twice as large.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Load {
     pub reads: f64,

@@ -13,7 +13,7 @@ use crate::moments::Moments;
 /// number of sectors (liu05, equation 4.1). Pairs of sectors are counted as exact integers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Distances {
-    /// The number of pairs of sectors by the distance of their cylinders, in one direction.
+    /// The number of pairs of sectors by the distance between their cylinders, in one direction.
     pairs: Vec<i128>,
     sectors: i128,
 }
@@ -44,7 +44,7 @@ impl Distances {
     /// P(0) = 1 / C and P(d) = 2 (C - d) / C^2 for C cylinders. The thesis prints the latter as
     /// 2 (C - d) / (C (C - 1)), which is the distance between two *different* cylinders: together
     /// with its P(0) it adds up to 1 + 1 / C.
-    pub fn even(cylinders: u32) -> Self {
+    pub fn equal(cylinders: u32) -> Self {
         Self::from_cylinders(&vec![1; cylinders as usize])
     }
 
@@ -160,25 +160,25 @@ mod tests {
         assert_enumerated(&sectors);
     }
 
-    /// The mean of C even cylinders is (C^2 - 1) / 3 C, which is C / 3 for many.
+    /// The mean for C equal cylinders is (C^2 - 1) / 3 C, or about C / 3 if C is large.
     #[test]
-    fn even_cylinders_have_the_triangular_distribution() {
+    fn equal_cylinders_have_the_triangular_distribution() {
         for cylinders in [1, 2, 3, 10, 1_898] {
-            let even = Distances::even(cylinders);
+            let equal = Distances::equal(cylinders);
             let c = f64::from(cylinders);
-            assert!((even.probability(0) - 1.0 / c).abs() < 1e-15);
+            assert!((equal.probability(0) - 1.0 / c).abs() < 1e-15);
             for d in 1..cylinders {
                 let expected = 2.0 * (c - f64::from(d)) / c / c;
-                assert!((even.probability(d) - expected).abs() < 1e-15);
+                assert!((equal.probability(d) - expected).abs() < 1e-15);
             }
-            assert!((even.mean_cylinders() - (c * c - 1.0) / 3.0 / c).abs() < 1e-9);
-            assert_eq!(even.probability(cylinders), 0.0);
+            assert!((equal.mean_cylinders() - (c * c - 1.0) / 3.0 / c).abs() < 1e-9);
+            assert_eq!(equal.probability(cylinders), 0.0);
         }
     }
 
     /// The thesis' probabilities add up to 1 + 1 / C; these add up to 1.
     #[test]
-    fn the_printed_formula_for_even_cylinders_does_not_add_up_to_one() {
+    fn the_printed_formula_for_equal_cylinders_does_not_add_up_to_one() {
         let cylinders = 10;
         let c = f64::from(cylinders);
         let printed = |d: u32| match d {
@@ -187,8 +187,8 @@ mod tests {
         };
         let sum: f64 = (0..cylinders).map(printed).sum();
         assert!((sum - (1.0 + 1.0 / c)).abs() < 1e-12, "{sum}");
-        let even = Distances::even(cylinders);
-        let sum: f64 = (0..cylinders).map(|d| even.probability(d)).sum();
+        let equal = Distances::equal(cylinders);
+        let sum: f64 = (0..cylinders).map(|d| equal.probability(d)).sum();
         assert!((sum - 1.0).abs() < 1e-12, "{sum}");
     }
 }

@@ -1,5 +1,5 @@
-//! Closed forms for the service and response times of a disk, for comparison with simulations, and
-//! for the loads and the reliability of mirrored arrays ([`declustering`]).
+//! Closed forms, for comparison with simulations: service and response times of a disk, and loads
+//! and reliability of mirrored arrays ([`declustering`]).
 //!
 //! The source is liu05 (A. Liu's thesis on scheduling disks and arrays), cited by section and
 //! equation. Where a printed formula is wrong or approximate, the documentation of the function

@@ -18,18 +18,18 @@ use crate::service::Service;
 ///
 /// The C/5 that section 3.2 cites for C cylinders is 4 % lower: it assumes that the two distances
 /// are independent, although they lead to the same block.
-pub const READ: f64 = 5.0 / 24.0;
+pub const READ_DISTANCE: f64 = 5.0 / 24.0;
 
 /// The mean distance of the farther arm, for a write: 11/24. The thesis' 7C/15 is 2 % higher.
-pub const WRITE: f64 = 11.0 / 24.0;
+pub const WRITE_DISTANCE: f64 = 11.0 / 24.0;
 
-/// Returns the mean rotational wait for the first of `copies` to arrive, for a read: 1 / (k + 1) of
+/// Returns the mean rotational wait until the first of `copies` arrives, for a read: 1 / (k + 1) of
 /// a revolution, if the heads reach their tracks together and the angles are independent.
 pub fn read_wait(copies: u32) -> f64 {
     1.0 / f64::from(copies + 1)
 }
 
-/// Returns the mean rotational wait for the last of `copies` to arrive, for a write: k / (k + 1) of
+/// Returns the mean rotational wait until the last of `copies` arrives, for a write: k / (k + 1) of
 /// a revolution, under the assumptions of [`read_wait`]. 0 without copies.
 pub fn write_wait(copies: u32) -> f64 {
     f64::from(copies) / f64::from(copies + 1)
@@ -37,12 +37,12 @@ pub fn write_wait(copies: u32) -> f64 {
 
 /// Returns the saturation rate of two disks that serve in order of arrival, where each read goes to
 /// one and each write to both, for a share of `writes` from 0 to 1 and mean service times for reads
-/// and writes (liu05, section 8.2.1): 1 / (reads / 2 * read + writes * write), in the inverse unit.
+/// and writes (liu05, section 8.2.1): 1 / (reads / 2 * read + writes * write).
 pub fn saturation_rate(writes: f64, read: f64, write: f64) -> f64 {
     1.0 / (0.5 * (1.0 - writes) * read + writes * write)
 }
 
-/// The precision of pivots, as a share of the blocks.
+/// The precision of pivots, as a fraction of the blocks.
 const PRECISION: f64 = 1e-4;
 
 /// Uniform reads of one size from two disks that have the same data in the same order.
@@ -130,13 +130,13 @@ impl Reads<'_> {
         let mut step = 0.1;
         while step > PRECISION {
             let shares = [found.share - step, found.share + step].into_iter();
-            let tried = shares
+            let candidates = shares
                 .filter(|share| *share > 0.0 && *share < 1.0)
                 .filter_map(|share| {
-                    let tried = self.split(share)?;
-                    Some((tried.response(rate)?, tried))
+                    let candidate = self.split(share)?;
+                    Some((candidate.response(rate)?, candidate))
                 });
-            match tried.min_by(|a, b| a.0.total_cmp(&b.0)) {
+            match candidates.min_by(|a, b| a.0.total_cmp(&b.0)) {
                 Some((response, better)) if response < min => (min, found) = (response, better),
                 _ => step /= 2.0,
             }
@@ -161,7 +161,7 @@ mod tests {
     }
 
     /// All positions of two arms and a request, at 120 points each: the error of the midpoint rule
-    /// is below 1e-4, a fortieth of the difference between the exact means and C/5 and 7C/15.
+    /// is below 1e-4, a fortieth of the difference between the exact means and C/5 or 7C/15.
     #[test]
     fn mean_distances_match_an_enumeration() {
         let all = points(120)
@@ -169,13 +169,13 @@ mod tests {
             .flat_map(|(a, b)| points(120).map(move |t| ((a - t).abs(), (b - t).abs())));
         let near = mean(all.clone().map(|(a, b)| f64::min(a, b)));
         let far = mean(all.clone().map(|(a, b)| f64::max(a, b)));
-        assert!((near - READ).abs() < 1e-4, "{near}");
-        assert!((far - WRITE).abs() < 1e-4, "{far}");
-        // The approximations are off by more than that error.
+        assert!((near - READ_DISTANCE).abs() < 1e-4, "{near}");
+        assert!((far - WRITE_DISTANCE).abs() < 1e-4, "{far}");
+        // The errors of the approximations are larger than that.
         assert!(near - 1.0 / 5.0 > 8e-3 && 7.0 / 15.0 - far > 8e-3);
     }
 
-    /// Distances that really are independent: each arm has its own request.
+    /// Each arm has a request of its own, so that the distances are independent.
     #[test]
     fn a_mean_of_one_fifth_holds_for_independent_requests() {
         let distances: Vec<f64> = points(50)
@@ -267,7 +267,7 @@ mod tests {
                 let split = reads.split(f64::from(percent) / 100.0);
                 let response = split.and_then(|split| split.response(rate));
                 let other = response.unwrap_or(f64::INFINITY);
-                assert!(found <= other, "{percent} %: {other} before {found}");
+                assert!(found <= other, "{percent} %: {other} is less than {found}");
             }
         }
         assert_eq!(reads.min_response_pivot(0.25), None);

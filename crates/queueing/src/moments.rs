@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     impl Moments {
-        /// Asserts that the relative errors of all three are below `tolerance`.
+        /// Asserts that the relative errors of all moments are below `tolerance`.
         pub fn assert_near(self, expected: Self, tolerance: f64) {
             let all = |moments: Self| [moments.first, moments.second, moments.third];
             for (found, correct) in all(self).into_iter().zip(all(expected)) {

@@ -108,7 +108,7 @@ pub fn mmc_response(servers: u32, rate: f64, service: f64) -> Option<f64> {
     Some(service + waiting * service / idle)
 }
 
-/// With more requests to choose from, the mean service does not shorten (liu05: "say M' = 128").
+/// More requests to choose from do not make the mean service shorter (liu05: "say M' = 128").
 pub const MAX_CHOICE: u32 = 128;
 
 /// Returns the mean service time by the number m of requests to choose from, from 1 to
@@ -289,8 +289,8 @@ mod tests {
         assert_eq!(e2m1_response(-0.1, 1.0), None);
     }
 
-    /// Section 7.2.1: shorter than with exponential times between arrivals. Section 7.3: a shared
-    /// queue is at least as fast as cyclic routing.
+    /// Section 7.2.1: the response is shorter than with exponential times between arrivals. Section
+    /// 7.3: a shared queue is at least as fast as cyclic routing.
     #[test]
     fn cyclic_routing_is_between_random_routing_and_a_shared_queue() {
         for load in [0.05, 0.5, 0.95] {
@@ -367,7 +367,7 @@ mod tests {
         }
     }
 
-    /// Calculated by hand for up to three requests, at a load at which more are rare.
+    /// Calculated by hand for up to three requests, at a load that makes longer queues rare.
     #[test]
     fn satf_response_matches_a_calculation_by_hand() {
         let by_hand = |load: f64| {
@@ -395,8 +395,8 @@ mod tests {
         assert!((long / 11.5 / one - 1.0).abs() < 1e-12);
     }
 
-    /// The printed listing for M/M/1, services of 10 ms and 50 requests a second: normalised or
-    /// not, it is far from the 20 ms of 1 / (1 / 10 ms - 50 / s).
+    /// The printed listing for M/M/1, services of 10 ms and 50 requests a second. Its result,
+    /// normalised or not, is far from the 20 ms of 1 / (1 / 10 ms - 50 / s).
     #[test]
     fn the_printed_listing_does_not_give_m_m_1() {
         let printed = |rate: f64, alone: f64| {

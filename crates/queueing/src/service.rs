@@ -29,7 +29,7 @@ impl Service {
     /// `sectors`, all equally likely, on the drive `spec` with this `mechanism`: liu05 section 4.1.
     ///
     /// Positioning starts from a request with the same distribution, with equal probability from
-    /// each surface, and ends at an independent angle; so seek and rotation are independent (see
+    /// each surface, and ends at an independent angle. So seek and rotation are independent (see
     /// section 4.1.4). The buffer, overheads and bus are ignored, as in the thesis: see
     /// [`mechanism_alone`]. `None` if no such request fits on the drive.
     pub fn new(spec: &Spec, mechanism: &Mechanism, op: Op, sectors: SectorCount) -> Option<Self> {
@@ -135,8 +135,8 @@ const REVOLUTION: u128 = 1 << 64;
 
 impl Media {
     /// Returns the times of requests for `sectors` blocks that begin at multiples of `sectors` in
-    /// `blocks`, all equally likely, found at any angle. If `has_zero_latency`, a request on one
-    /// track may begin with any of its sectors; others wait for their first sector.
+    /// `blocks`, all equally likely, for a head at a random angle. If `has_zero_latency`, a request
+    /// on one track may begin with any of its sectors; others wait for their first sector.
     ///
     /// The transfer times are counted over the runs of the layout, request by request. This is
     /// exact, while liu05, equations 4.6 and 4.7, assume that a request stays on one track.
@@ -185,7 +185,7 @@ fn width(sector: u64) -> u128 {
     }
 }
 
-/// Counts the requests by their transfers.
+/// Returns the number of requests for each transfer.
 fn passes(
     mechanism: &Mechanism,
     op: Op,
@@ -266,9 +266,9 @@ pub fn streaming_bytes_per_s(spec: &Spec) -> Option<f64> {
 /// that arrives within the block starts with the rest of the block (liu05, section 4.1.2).
 ///
 /// With probability 1 - q, where q = transfer / revolution, the head arrives outside the block and
-/// waits uniformly over the rest of the revolution. Otherwise it waits for all of the rest, plus up
-/// to one `sector` because it arrived in the middle of one. The mean is q (T - x + s / 2) + (1 - q)
-/// (T - x) / 2. A block of at least a revolution waits up to a sector.
+/// waits uniformly over the rest of the revolution. Otherwise it waits for that whole rest, plus up
+/// to one `sector` because it arrived within one. The mean is q (T - x + s / 2) + (1 - q) (T - x)
+/// / 2. For a block of at least a revolution, the wait is at most one sector.
 fn zero_latency_wait(revolution: f64, transfer: f64, sector: f64) -> Moments {
     let gap = (revolution - transfer).max(0.0);
     let inside_share = (transfer / revolution).clamp(0.0, 1.0);
@@ -304,7 +304,6 @@ pub(crate) mod tests {
         Media::new(&blocks, mechanism, op, SectorCount(sectors), false)
     }
 
-    /// Returns a head on the track of `at` at the start of the simulation.
     fn start(mechanism: &Mechanism, at: Lbn) -> Position {
         let run = mechanism.layout.extent(at);
         Position {

@@ -1,4 +1,4 @@
-//! Seeded simulations, the oracle of the tests: a queue, and mirrored pairs of devices.
+//! Seeded simulations to test the formulas: a queue, and mirrored pairs of devices.
 
 use diskarm_core::device::{Breakdown, Completion, Device, Outcome, Status, SubmitError};
 use diskarm_core::drive::Drive;
@@ -186,7 +186,7 @@ fn uniform_routing_matches_m_m_1_and_cyclic_routing_e2_m_1() {
     let m_m_1 = mmc_response(1, 0.6, 1.0).unwrap();
     routed(Routing::Uniform, 0.6).assert_near(m_m_1);
     routed(Routing::Cyclic, 0.6).assert_near(e2m1_response(0.6, 1.0).unwrap());
-    // All addresses are before the pivot, so one member has all arrivals.
+    // All addresses are before the pivot, so one member gets all requests.
     let affinity = Routing::Affinity {
         pivot: Lbn(1_000),
         relaxed: None,
@@ -233,7 +233,7 @@ fn pair_of(spec: &Spec, seed: u64) -> Mirror {
     Mirror::new([drive(0), drive(1)], &mirroring).unwrap()
 }
 
-/// Serves the requests `begin` together, and then returns the completion of `last`.
+/// Serves the requests `begin` together, then `last`, and returns the completion of `last`.
 fn last(mut pair: Mirror, begin: &[Request], last: Request) -> Completion {
     for &request in begin {
         pair.submit(Instant::START, request).unwrap();
@@ -254,7 +254,7 @@ const RUNS: u64 = 20;
 const PAIRS: u64 = 400;
 
 #[test]
-fn rotational_waits_of_two_copies() {
+fn rotational_waits_of_two_copies_match_simulated_pairs() {
     // No seeks: all requests are to the first of two tracks.
     let spec = drive(
         "cylinders = 2
@@ -277,7 +277,7 @@ fn rotational_waits_of_two_copies() {
 
 /// Two simultaneous reads position the arms independently.
 #[test]
-fn seek_distances_of_two_copies() {
+fn seek_distances_of_two_copies_match_simulated_pairs() {
     // A seek takes a millisecond per cylinder, and the platter is too fast to matter.
     let spec = drive(
         "cylinders = 1000
@@ -298,6 +298,6 @@ fn seek_distances_of_two_copies() {
         let mut mean = |op| (0..PAIRS).map(|_| distance(op, random)).sum::<f64>() / PAIRS as f64;
         [mean(Op::Read), mean(Op::Write)]
     }));
-    read.assert_near(mirrored::READ);
-    write.assert_near(mirrored::WRITE);
+    read.assert_near(mirrored::READ_DISTANCE);
+    write.assert_near(mirrored::WRITE_DISTANCE);
 }

@@ -26,7 +26,7 @@ impl KnownTogether {
     fn all(fitted: &Calibration) -> Vec<Self> {
         let pairs = fitted.covariance.pairs().into_iter();
         let together = pairs.map(|pair| {
-            let [a, b] = pair.of.map(|i| &fitted.fitted[i]);
+            let [a, b] = pair.indices.map(|i| &fitted.fitted[i]);
             let (known, fitted_ms) = if pair.correlation < 0.0 {
                 ("sum", a.fitted_ms + b.fitted_ms)
             } else {
@@ -142,9 +142,8 @@ pub fn text(names: FitNames<'_>, rows: usize, fitted: &Calibration) -> String {
     clock(&mut text, fitted);
     let not_explained = fitted.unexplained_requests;
     let explained = format!(
-        "{:.1} % of the requests: their responses are more likely to be what the fitted drive \
-         does, with the scatter of its errors, than outliers; {not_explained} of {rows} are not \
-         explained",
+        "{:.1} % of the requests: their responses are more likely under the fitted drive, with \
+         the scatter of its errors, than as outliers; {not_explained} of {rows} are not explained",
         100.0 * fitted.explained_fraction
     );
     text += &prose::labelled("explained", &explained, LABEL);
@@ -180,7 +179,7 @@ pub fn text(names: FitNames<'_>, rows: usize, fitted: &Calibration) -> String {
 }
 
 fn held_back(text: &mut String, holdout: &Holdout) {
-    let rows = format!("last {} rows, which this fit had not seen", holdout.rows);
+    let rows = format!("last {} rows, which this fit did not use", holdout.rows);
     *text += &prose::labelled("held back", &rows, LABEL);
     let _ = writeln!(
         text,
@@ -304,7 +303,7 @@ fn clock(text: &mut String, fitted: &Calibration) {
         } => writeln!(
             text,
             "clock       unbroken (phase concentration {concentration:.4}; lost and found again \
-             {breaks} times)\nperiod      {:.3} us ({:.3} rpm), at {:.4} of a revolution at first",
+             {breaks} times)\nperiod      {:.3} us ({:.3} rpm), initially at {:.4} of a revolution",
             period_ns / 1e3,
             60e9 / period_ns,
             phase.as_revolutions()
@@ -350,8 +349,8 @@ pub fn warnings(fitted: &Calibration, rows: usize, trace: &str) -> Vec<String> {
     }
     if fitted.explained_fraction < WELL_EXPLAINED {
         warnings.push(format!(
-            "the fitted drive explains only {:.0} % of the requests: the trace may be of another \
-             drive",
+            "the fitted drive explains only {:.0} % of the requests: the trace may be from \
+             another drive",
             100.0 * fitted.explained_fraction
         ));
     }

@@ -132,10 +132,10 @@ pub fn text(drive: &str, compared: &[Comparison]) -> String {
     }
     let _ = writeln!(
         text,
-        "Demerit: mean over {ANGLES} initial angles; sd and floor: between these. floor_phase:\n\
-         between replays with random phases. Lower table: one replay, by where the\n\
-         previous request ended, up to {} blocks away if near, and by what the model's\n\
-         buffer did. `diskarm validate --help` has details.",
+        "Demerit: mean over {ANGLES} initial angles; sd: its standard deviation. floor and\n\
+         floor_phase: mean demerit between replays from these angles and with random\n\
+         phases. Lower table: one replay, by position relative to the previous request\n\
+         (near: within {} blocks) and buffer outcome. See `diskarm validate --help`.",
         NEAR.0,
     );
     text

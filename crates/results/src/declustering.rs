@@ -52,11 +52,11 @@ pub fn table(compared: &Comparison) -> String {
     });
     text += "\nMean time to data loss, years\n";
     let years = |hours: f64| years(hours / YEAR_H);
-    text += &row(compared, "Markov chain", |of| years(of.mttdl_h));
-    text += &row(compared, "MTTF^2 / N (G - 1) MTTR", |of| {
-        years(of.mttdl_approximate_h)
+    text += &row(compared, "Markov chain", |layout| years(layout.mttdl_h));
+    text += &row(compared, "MTTF^2 / N (G - 1) MTTR", |layout| {
+        years(layout.mttdl_approximate_h)
     });
-    text += &row(compared, "G - 1", |of| of.sharing_disks.to_string());
+    text += &row(compared, "G - 1", |layout| layout.sharing_disks.to_string());
     text + "\n" + &prose::wrapped(&notes(compared), 0)
 }
 
@@ -70,8 +70,8 @@ fn row(compared: &Comparison, label: &str, cell: impl Fn(&LayoutResult) -> Strin
 
 fn loads(compared: &Comparison) -> String {
     let of_disk = |disk: usize| {
-        row(compared, &format!("disk {disk}"), |of| {
-            match of.loads[disk].degraded_over_normal {
+        row(compared, &format!("disk {disk}"), |layout| {
+            match layout.loads[disk].degraded_over_normal {
                 _ if compared.parameters.failed.contains(disk) => "failed".to_owned(),
                 Some(ratio) => format!("{ratio:.3}"),
                 None => "-".to_owned(),
@@ -79,8 +79,8 @@ fn loads(compared: &Comparison) -> String {
         })
     };
     let text: String = (0..compared.parameters.disks).map(of_disk).collect();
-    text + &row(compared, "the same on all left", |of| {
-        match (of.is_lost, of.is_balanced) {
+    text + &row(compared, "equal on remaining disks", |layout| {
+        match (layout.is_lost, layout.is_balanced) {
             (true, _) => "data lost",
             (_, true) => "yes",
             _ => "no",
@@ -91,12 +91,13 @@ fn loads(compared: &Comparison) -> String {
 
 /// Formats a line for each number of failures, with a cell for each layout.
 fn failures(compared: &Comparison, cell: impl Fn(Option<&FailureCount>) -> String) -> String {
-    let max = compared.layouts.iter().map(|of| of.failures.len()).max();
+    let layouts = || compared.layouts.iter();
+    let max = layouts().map(|layout| layout.failures.len()).max();
     let line = |at: usize| {
-        let found = compared.layouts.iter().find_map(|of| of.failures.get(at));
-        let label = found.map(|of| format!("{} failed: {} sets", of.failures, of.sets));
-        row(compared, &label.unwrap_or_default(), |of| {
-            cell(of.failures.get(at))
+        let found = layouts().find_map(|layout| layout.failures.get(at));
+        let label = found.map(|count| format!("{} failed: {} sets", count.failures, count.sets));
+        row(compared, &label.unwrap_or_default(), |layout| {
+            cell(layout.failures.get(at))
         })
     };
     (0..max.unwrap_or(0)).map(line).collect()
@@ -113,15 +114,15 @@ fn years(years: f64) -> String {
 
 fn notes(compared: &Comparison) -> String {
     let misprinted = |layout: &LayoutResult| -> Option<String> {
-        let wrong = layout.failures.iter().filter(|of| of.is_misprinted());
+        let wrong = layout.failures.iter().filter(|count| count.is_misprinted());
         let wrong: Vec<&FailureCount> = wrong.collect();
-        let printed = |of: &&FailureCount| {
-            let printed = of.equation_survival.unwrap_or_default();
-            format!("{printed:.3} for {} failures", of.failures)
+        let printed = |count: &&FailureCount| {
+            let printed = count.equation_survival.unwrap_or_default();
+            format!("{printed:.3} for {} failures", count.failures)
         };
         let printed: Vec<String> = wrong.iter().map(printed).collect();
         Some(format!(
-            "For {} equation {} of liu05 gives other shares: {}.",
+            "For {}, equation {} of liu05 gives different shares: {}.",
             layout.layout,
             wrong.first()?.equation.unwrap_or_default(),
             printed.join(", ")
@@ -137,11 +138,11 @@ fn notes(compared: &Comparison) -> String {
 }
 
 const NOTES: &str = "\
-Reads are shared so that the greatest load is as small as possible. Without failures, all disks of \
-all layouts have the same load. \"-\": data are lost.
+Reads are divided so that the greatest load is as small as possible. Without failures, all disks \
+of all layouts have the same load. \"-\": data are lost.
 
-The chain assumes that failures and repairs are exponential and independent, and that each failed \
-disk is repaired separately. The formula is its limit for short repairs; G - 1 disks have the \
-other copies of a disk's data.
+The chain assumes that times to failure and repair are exponential and independent, and that each \
+failed disk is repaired separately. The formula is its limit for short repairs; G - 1 disks \
+have the other copies of a disk's data.
 
 ";

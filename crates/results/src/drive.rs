@@ -33,7 +33,7 @@ pub fn page(spec: &Spec) -> String {
             _ => {}
         }
     }
-    text += "\nWhat is not listed is off or zero.\n";
+    text += "\nValues that are not listed are off or zero.\n";
     let kind = if spec.source.nominal {
         "source (nominal values)"
     } else {

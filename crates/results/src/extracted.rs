@@ -113,7 +113,7 @@ impl<'a> ExtractionReport<'a> {
         self.costs(&mut text);
         self.measured_values(&mut text);
         list(&mut text, "not determined", unknown(self.values()));
-        let heading = "assumed, because it cannot be measured";
+        let heading = "assumed, because they cannot be measured";
         list(&mut text, heading, assumed(self.values()));
         for sentence in self.assumed() {
             text += &prose::wrapped(sentence, 2);
@@ -233,11 +233,11 @@ fn list(text: &mut String, heading: &str, groups: Vec<Group<'_>>) {
     }
 }
 
-/// Times count as equal if they differ by less than this, or relatively by less than [`SHARE`].
-const TIME: Span = Span::from_ns(20_000);
-const SHARE: f64 = 0.01;
+/// Times are near if they differ by less than this, or relatively by less than [`NEAR_SHARE`].
+const NEAR_TIME: Span = Span::from_ns(20_000);
+const NEAR_SHARE: f64 = 0.01;
 /// Rotation periods with a smaller relative difference count as equal.
-const PERIOD: f64 = 1e-6;
+const NEAR_PERIOD: f64 = 1e-6;
 
 #[derive(Debug, Serialize)]
 pub struct ComparisonReport {
@@ -287,12 +287,13 @@ struct LayoutRow {
 impl LayoutRow {
     fn text(&self) -> String {
         let blocks = self.blocks;
-        let all = format!("layout: all {blocks} blocks at equal locations");
+        let all = format!("layout: all {blocks} blocks at the same locations");
         match (self.first_block_elsewhere, self.cylinders_higher) {
             (None, _) => all + "\n",
             (Some(_), Some(by)) => {
                 let than = if by > 0 { "higher" } else { "lower" };
-                format!("{all}; the second numbers cylinders {} {than}\n", by.abs())
+                let by = by.abs();
+                format!("{all}; the second drive numbers cylinders {by} {than}\n")
             }
             (Some(at), None) => format!(
                 "layout: {} of {blocks} blocks are on other tracks; the first difference is at \
@@ -394,7 +395,7 @@ impl ValueRow {
                     is_near(*first, *second)
                 }
                 (Some(spec::Value::Number(first)), Some(spec::Value::Number(second))) => {
-                    (first - second).abs() <= PERIOD * first.abs()
+                    (first - second).abs() <= NEAR_PERIOD * first.abs()
                 }
                 _ => false,
             },
@@ -407,7 +408,7 @@ impl ValueRow {
 
 fn is_near(first: Span, second: Span) -> bool {
     let difference = (second - first).as_ns().abs();
-    difference <= TIME.as_ns() || difference as f64 <= SHARE * first.as_ns().abs() as f64
+    difference <= NEAR_TIME.as_ns() || difference as f64 <= NEAR_SHARE * first.as_ns().abs() as f64
 }
 
 impl SeekRow {
@@ -426,9 +427,9 @@ impl SeekRow {
         }
     }
 
-    fn text(&self, of: &str) -> String {
+    fn text(&self, ops: &str) -> String {
         let mut text = format!(
-            "seeks before {of} differ by {:.4} ms on average\n",
+            "seeks before {ops} differ by {:.4} ms on average\n",
             self.mean_difference_ms
         );
         let (most, relative) = (&self.largest, &self.largest_relative);

@@ -14,7 +14,7 @@ impl Html {
                 '>' => escaped += "&gt;",
                 '"' => escaped += "&quot;",
                 '\n' | '\t' => escaped.push(c),
-                // XML cannot contain them.
+                // XML cannot contain these characters.
                 c if c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}') => {
                     escaped.push('\u{fffd}');
                 }
@@ -115,7 +115,7 @@ fn script() -> Html {
     Html::element("script", Html::raw(&format!("//<![CDATA[\n{script}//]]>")))
 }
 
-/// Wraps a table that may be wider than the page and can be scrolled, also with the keyboard.
+/// Lets a table that may be wider than the page be scrolled, also with the keyboard.
 pub fn wide(table: Html) -> Html {
     Html::with("div", &[("class", "wide"), ("tabindex", "0")], table)
 }

@@ -1,8 +1,8 @@
 //! Results: the JSON and the tables that commands print, also as values for other languages, so
 //! that names and numbers agree everywhere.
 //!
-//! Nothing is printed here; commands write files with [`output_file`]. Doubts about a trace are in
-//! the notes of its results.
+//! Nothing is printed here; commands write files with [`output_file`]. Warnings about a trace are
+//! in the notes of its results.
 
 pub mod calibrated;
 pub mod compared;
@@ -111,7 +111,6 @@ fn parameters(all: &[(&str, &str)]) -> Value {
     all.iter().map(object).collect()
 }
 
-/// Merges JSON objects into one.
 fn merged<const N: usize>(objects: [Value; N]) -> Value {
     let entries = objects.into_iter().flat_map(|object| match object {
         Value::Object(map) => map,

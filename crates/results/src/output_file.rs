@@ -235,7 +235,7 @@ impl OutputFile {
         }
     }
 
-    /// Creates the file under a temporary name; removes what killed processes left when writing it.
+    /// Creates the file under a temporary name, and removes those that killed processes left.
     ///
     /// # Errors
     /// If it cannot be written there.

@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn a_label_is_in_the_margin() {
+    fn a_label_is_to_the_left_of_the_text() {
         // 4 + 12 * 6 - 1 is 75 columns; another word makes 81.
         let line = ["words"; 12].join(" ");
         let expected = format!("a   {line}\n    words\n");

@@ -17,11 +17,11 @@
   };
   let count = 0;
 
-  // An axis: where fractions and values of it are.
+  // An axis, which converts between its fractions, values and positions.
   class Axis {
     constructor(words, from, to) {
       const [scale, low, high] = words.split(" ");
-      // None of a linear axis.
+      // A linear axis has none.
       this.base = { log2: 2, log10: 10 }[scale];
       [this.low, this.high, this.from, this.to] = [Number(low), Number(high), from, to];
     }
@@ -33,7 +33,7 @@
       const part = this.base ? Math.log(value) / Math.log(this.base) : value;
       return this.from + (part - this.low) / (this.high - this.low) * (this.to - this.from);
     }
-    // Round numbers between two places, with their texts.
+    // Returns round numbers between two positions, with their labels.
     ticks(one, other, most) {
       const [low, high] = [this.value(one), this.value(other)].sort((a, b) => a - b);
       if (this.base) {
@@ -57,7 +57,7 @@
     }
   }
 
-  // A round number, with the decimals of a step.
+  // Formats a round number with as many decimals as the step has.
   function shown(value, step) {
     if (value === 0) return "0";
     if (Math.abs(value) >= 1e9 || Math.abs(value) < 1e-6) {
@@ -91,7 +91,7 @@
       this.figure = figure;
       this.ring = made("circle", { class: "ring", r: 7 * UNIT, visibility: "hidden" }, svg);
       this.band = made("rect", { class: "band", visibility: "hidden" }, svg);
-      // What a zoom moves, as it was drawn.
+      // The shapes that a zoom moves, as they were drawn.
       this.shapes = [...this.data.querySelectorAll("polyline, polygon, rect, line, text")]
         .filter((shape) => !shape.closest(".point"))
         .map((shape) => [shape, this.places(shape)]);
@@ -104,7 +104,7 @@
       svg.addEventListener("pointerenter", () => this.widen());
       svg.addEventListener("pointermove", (event) => this.moved(event));
       svg.addEventListener("pointerleave", (event) => {
-        // A finger leaves whenever it is lifted.
+        // A finger also leaves when it is lifted.
         if (event.pointerType !== "touch") this.hide();
       });
       svg.addEventListener("pointerdown", (event) => {
@@ -122,9 +122,9 @@
       });
     }
 
-    // Lets all of an entry of the legend be clicked, not only its letters.
+    // Makes the whole area of a legend entry clickable, not only its letters.
     widen() {
-      // What the style sheet leaves out at this width has no size yet.
+      // A drawing that the style sheet hides at this width has no size yet.
       if (this.isWide || this.svg.getClientRects().length === 0) return;
       this.isWide = true;
       this.svg.querySelectorAll(".key").forEach((key) => {
@@ -133,7 +133,7 @@
       });
     }
 
-    // Where an event was, in units.
+    // Returns the position of an event, in units.
     at(event) {
       const at = new DOMPoint(event.clientX, event.clientY);
       const { x, y } = at.matrixTransform(this.svg.getScreenCTM().inverse());
@@ -145,7 +145,7 @@
       return x >= left && x <= right && y >= top && y <= bottom;
     }
 
-    // Where a place of the whole drawing is in the part that is shown.
+    // Maps a position in the whole drawing to the part that is shown.
     mapped([x, y]) {
       const [left, top, right, bottom] = this.plot, [a, b, c, d] = this.view;
       return [
@@ -162,7 +162,7 @@
       this.hide();
     }
 
-    // The rectangle from where a drag began.
+    // Returns the rectangle between the start of a drag and a position.
     dragged([x, y]) {
       const [left, top, right, bottom] = this.plot, [a, b] = this.start;
       const [c, d] = [Math.min(Math.max(x, left), right), Math.min(Math.max(y, top), bottom)];
@@ -236,7 +236,7 @@
       this.ring.setAttribute("visibility", "hidden");
     }
 
-    // The corners of a shape.
+    // Returns the corners of a shape.
     places(shape) {
       const of = (...names) => names.map((name) => Number(shape.getAttribute(name)));
       switch (shape.tagName) {
@@ -253,7 +253,7 @@
       }
     }
 
-    // Draws a shape with its corners at other places.
+    // Draws a shape with its corners at other positions.
     move(shape, places) {
       const at = places.map((place) => this.mapped(place));
       const set = (values) =>
@@ -285,7 +285,7 @@
       this.rule();
     }
 
-    // Hides what is outside the plot, while a part is shown.
+    // Hides shapes outside the plot while only a part is shown.
     clip() {
       if (this.isWhole()) return this.data.removeAttribute("clip-path");
       if (!this.clipping) {

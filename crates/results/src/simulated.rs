@@ -75,18 +75,18 @@ pub struct SimulationMetrics {
     /// This and the next are `null` for one run.
     replications: Option<Vec<Replication>>,
     ci95: Option<Ci95>,
-    /// Doubts about the drive or a trace, disk failures after the last request, data losses,
+    /// Warnings about the drive or a trace, disk failures after the last request, data losses,
     /// changes to the trace that the user requested, and limits of the metrics.
     notes: Vec<String>,
-    /// Only the changes, which the table also shows; doubts are printed as warnings.
+    /// Only the changes, which the table also shows; warnings are printed separately.
     #[serde(skip)]
     changes: Vec<String>,
-    /// Remarks that the metrics do not show, for notes below the table.
+    /// Remarks on facts that the metrics do not show, for notes below the table.
     #[serde(skip)]
     pub remarks: Vec<String>,
 }
 
-const OWN_QUEUE: &str = "the drive's own; the host hands requests over in order of arrival";
+const OWN_QUEUE: &str = "the drive's own; the host passes requests on in order of arrival";
 
 fn totals(runs: &[Run], of: impl Fn(&Run) -> RequestTotals) -> ReplicatedTotals {
     ReplicatedTotals::new(runs.iter().map(of).collect())
@@ -176,12 +176,11 @@ impl SimulationMetrics {
         self.failed.unwrap_or(0)
     }
 
-    /// Returns the largest number of requests that waited at a time.
     pub fn waiting_max(&self) -> u64 {
         self.load.queue.max
     }
 
-    /// Adds a remark that the metrics do not show.
+    /// Adds a remark on a fact that the metrics do not show.
     pub fn remark(&mut self, remark: String) {
         self.notes.push(remark.clone());
         self.remarks.push(remark);

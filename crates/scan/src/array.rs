@@ -29,7 +29,6 @@ enum MemberDisk {
 /// A device in an array, shared so that its statistics can be read from outside.
 struct Shared<D>(Arc<Mutex<D>>);
 
-/// Creates the disks of an array for [`Scan::run_array`].
 struct DiskBuilder<'a> {
     scan: &'a Scan<'a>,
     model: Model,
@@ -41,11 +40,12 @@ struct DiskBuilder<'a> {
 impl Scan<'_> {
     /// Scans every disk of an array in the gaps that its requests leave. `build` builds the array,
     /// and creates each disk with the function that it is given; all disks are drives of
-    /// [`Scan::spec`]. It is called twice, as the same requests are also served without a scan.
+    /// [`Scan::spec`]. `build` is called twice, because the same requests are also served without a
+    /// scan.
     ///
     /// Each disk has its own queue, ordered by the policy. The blocks of all disks are counted
     /// together; each part of [`ScanReport::by_part`] is a tenth of every disk. Fails if `build`
-    /// does or the geometry is inconsistent. Panics if a request is not for the array.
+    /// fails, or the geometry is inconsistent. Panics if a request is not for the array.
     pub fn run_array<E: From<InputError>>(
         &self,
         build: impl Fn(&DiskFactory<'_>) -> Result<BoxedDevice, E>,

@@ -1,5 +1,5 @@
 //! The background tasks of a scheduler, the control of conservatism, and the gaps in front of
-//! foreground requests, with rehearsals of the reads in them.
+//! foreground requests, in which reads are planned and rehearsed.
 
 use diskarm_core::device::{Completion, Outcome};
 use diskarm_core::drive::Core;
@@ -15,20 +15,21 @@ use diskarm_core::units::{Instant, Lbn, SectorCount, Span};
 use crate::watch::{Lag, Observations};
 
 /// Pause of an idle device after a failure other than an unreadable block.
-const AFTER_FAILURE: Span = Span::from_ns(1_000_000_000);
+const PAUSE_AFTER_FAILURE: Span = Span::from_ns(1_000_000_000);
 
 /// Maximum number of blocks of a read in idle time: 64 KiB in sectors of 512 bytes.
 const MAX_IDLE_READ: u64 = 128;
 
-/// Numbers of used gaps after which conservatism is adjusted: normally, and while losing too much.
+/// Number of used gaps after which conservatism is adjusted.
 const ADJUST_GAPS: u64 = 250;
+/// The same while reads in gaps cost more than is allowed.
 const ADJUST_GAPS_SOON: u64 = 50;
 
-/// Number of foreground requests after which it is adjusted even if few gaps were used.
+/// Number of foreground requests after which conservatism is adjusted even if few gaps were used.
 const ADJUST_REQUESTS: u64 = 2_500;
 
-/// Minimum adjustment of conservatism. Larger adjustments are an eighth of it, or half of it when
-/// it grows because more is lost than allowed.
+/// Minimum adjustment of conservatism. Larger adjustments are an eighth of the conservatism, or
+/// half of it when more is lost than allowed.
 const MIN_STEP: Span = Span::from_ns(25_000);
 
 /// Maximum conservatism: a revolution of the slowest drives, with which no read fits into a gap.
@@ -40,21 +41,21 @@ pub struct BackgroundSettings {
     /// Time added to each predicted seek to and from a background read: twice the scatter of the
     /// drive's seeks, or more.
     pub conservatism: Span,
-    /// Reads in one gap are on different tracks, none of them the track where the gap begins; reads
-    /// on the track where it ends are part of the foreground's command. A drive mistakes several
-    /// commands on one track for a sequential stream and reads ahead (lumb01, section 5).
+    /// Reads in one gap are on different tracks, and none is on the track where the gap begins.
+    /// Reads on the track where it ends are part of the foreground's command. A drive mistakes
+    /// several commands on one track for a sequential stream and reads ahead (lumb01, section 5).
     pub one_per_track: bool,
     /// Time after which an idle device is used for background reads.
     pub idle: Option<Span>,
     /// Maximum slowdown of the foreground, relative to the time in which it is served. Conservatism
     /// is adjusted so that, according to the model, background reads cause a quarter to a half of
-    /// that, and it is also added to head switches. It grows while most predictions are wrong,
-    /// since the slowdown is then unknown: eventually nothing is read.
+    /// this slowdown. Conservatism is then also added to head switches. While most predictions are
+    /// wrong, the slowdown is unknown, and conservatism grows until nothing is read.
     pub max_slowdown: Option<f64>,
 }
 
 impl Default for BackgroundSettings {
-    /// 0.3 ms of conservatism, one command per track, not in idle time.
+    /// 0.3 ms of conservatism, one command per track, and no reads in idle time.
     fn default() -> Self {
         Self {
             conservatism: Span::from_ns(300_000),
@@ -81,7 +82,7 @@ pub struct Background {
     tasks: Tasks,
     settings: BackgroundSettings,
     sink: Box<dyn FnMut(&Delivery) + Send>,
-    /// Time from the end of the last background read until the arm moved: for a read, for a write.
+    /// Time from the last background read to the next seek, for foreground reads and for writes.
     turnaround: [Span; 2],
     /// The time of a sector on the bus.
     sector: Span,
@@ -100,7 +101,6 @@ pub struct Background {
     is_paused: bool,
 }
 
-/// A background read that is a command of its own.
 pub(crate) struct FreeRead {
     pub first: Lbn,
     pub sectors: SectorCount,
@@ -108,8 +108,8 @@ pub(crate) struct FreeRead {
 }
 
 impl Background {
-    /// Creates background reads of `tasks` on a drive that `spec` describes. Calls `sink` with
-    /// every delivery, for each wanted block of each task once.
+    /// Creates background reads of `tasks` on a drive that `spec` describes. Delivers each wanted
+    /// block of each task to `sink` exactly once.
     pub fn new(
         tasks: Tasks,
         spec: &Spec,
@@ -229,8 +229,8 @@ impl Background {
         self.tasks.restore(&rest);
     }
 
-    /// Records the delay of a foreground request after background reads. It, or its media transfer,
-    /// ended at `at`. A delay of more than `pause` has another cause.
+    /// Records the delay of a foreground request after background reads. The request, or its media
+    /// transfer, ended at `at`. A delay of more than `pause` has another cause.
     pub(crate) fn record_delay(&mut self, undelayed: &UndelayedService, at: Instant, pause: Span) {
         let late = at.since_or_zero(undelayed.at);
         if late > undelayed.rounding && late <= pause {
@@ -280,7 +280,7 @@ impl Background {
         let is_mostly_wrong = 2 * right < counts.predicted - before.predicted;
         let old = self.settings.conservatism;
         let step = |part| MIN_STEP.max(Span::from_ns(old.as_ns() / part));
-        // Delays are estimates of an inexact model: aim at half of the allowed loss.
+        // Delays are estimates of an inexact model: aim for half of the allowed loss.
         self.settings.conservatism = if is_too_much {
             (old + step(2)).min(MAX_CONSERVATISM)
         } else if is_mostly_wrong || lost > max / 2.0 {
@@ -297,7 +297,7 @@ impl Background {
         !self.is_paused && !self.tasks.is_done()
     }
 
-    /// Returns the instant from which a device that has been idle since `now` is used.
+    /// Returns when background reads start on a device that has been idle since `now`.
     pub(crate) fn idle_from(&self, now: Instant) -> Option<Instant> {
         let wait = self.settings.idle.filter(|_| self.wants_any());
         wait.map(|wait| now + wait)
@@ -305,7 +305,7 @@ impl Background {
 
     /// Like [`Self::idle_from`], after a failure at `now`.
     pub(crate) fn idle_after_failure(&self, now: Instant) -> Option<Instant> {
-        self.idle_from(now + AFTER_FAILURE)
+        self.idle_from(now + PAUSE_AFTER_FAILURE)
     }
 
     pub(crate) fn next_in_order(&mut self) -> Option<FreeRead> {
@@ -322,12 +322,12 @@ impl Background {
 }
 
 /// Maximum number of reads in a gap, not counting the foreground's own command.
-const READS: usize = 2;
+const MAX_GAP_READS: usize = 2;
 
 /// The behaviour of a foreground request without background reads in its gap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct UndelayedService {
-    /// When it would complete; with `is_media_time`, when its media transfer would end.
+    /// When the request would complete; with `is_media_time`, when its media transfer would end.
     pub at: Instant,
     /// True for a write that the cache absorbs while other requests wait for the media.
     pub is_media_time: bool,
@@ -398,8 +398,8 @@ impl<'a> ForegroundGap<'a> {
         }
     }
 
-    /// Returns true if the write cache absorbs the request while others wait for the media. Then
-    /// its delay is that of the media access, which the cache needs later, not of the completion.
+    /// Returns true if the write cache absorbs the request while others wait for the media. The
+    /// delay of the request is then that of the media access, which the cache needs later.
     fn is_absorbed_for_others(&self) -> bool {
         self.alone.outcome == Outcome::Absorbed && self.others_wait
     }
@@ -421,7 +421,7 @@ impl<'a> ForegroundGap<'a> {
             max: SectorCount(limits.max.0 - request.sectors.0),
         });
         let rounding = core.rotation().rounding();
-        planner.plan_commands(READS, target, rounding, |plan| self.rehearse(plan))
+        planner.plan_commands(MAX_GAP_READS, target, rounding, |plan| self.rehearse(plan))
     }
 
     /// Returns the delay of the foreground request if everything happens as predicted. An answer
@@ -430,7 +430,7 @@ impl<'a> ForegroundGap<'a> {
         let (mut open, depth, lag) = (self.drive.open, self.drive.depth, self.drive.lag);
         let mut core = self.drive.core.clone();
         let mut answers = Vec::from_iter(self.drive.answer);
-        // A command is sent when the one `depth` before it has been answered.
+        // A command is sent when the command `depth` places before it was answered.
         let sent = |answers: &[Instant]| {
             let before = answers.len().checked_sub(depth);
             before.map_or(self.sent, |before| answers[before] + lag.max())

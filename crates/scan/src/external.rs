@@ -4,17 +4,17 @@
 //! Holds requests back and sends them in the order of a policy, which learns positions from a
 //! [`Model`] of the drive. The device has at most one or two requests at a time, one of them in
 //! progress, so that its own scheduler has no choice. With two, commands and data overlap with
-//! media access if the drive supports that; the next choice is then made when the previous request
+//! media access if the drive supports that, and the next request is chosen when the previous one
 //! starts. With [`Background`] tasks it also reads in the gaps of the foreground.
 //!
-//! Completions correct the model. While the angle of the platter is not known well enough (at
-//! first, after a long pause, after eight consecutive surprises, when the device answers out of
-//! order, or when few recent media completions matched it), policies that need positions are
-//! replaced by C-LOOK by block number.
+//! Completions correct the model. C-LOOK by block number replaces policies that need positions
+//! while the angle of the platter is not known well enough: at first, after a long pause, after
+//! eight consecutive surprises, when the device answers out of order, or when few recent media
+//! completions matched the predicted angle.
 //!
 //! # Origin
-//! lumb01, sections 3 and 4. Background reads are chosen as soon as their gap is known. The paper
-//! improves the choice until they are sent, which here is the same moment.
+//! lumb01, sections 3 and 4. Background reads are chosen as soon as their gap is known. In the
+//! paper, the choice is improved until they are sent, which here is the same moment.
 //!
 //! # Cost
 //! One copy of the model for each request, and a few for each background read.
@@ -48,7 +48,7 @@ pub struct ExternalScheduler<D> {
     children: Children<Command>,
     /// The child that is an ordered request: until it completes, nothing else is sent.
     fence: Option<u64>,
-    /// Completions that are due, in their order.
+    /// Completions that are due, in order.
     due: VecDeque<Completion>,
     background: Option<Background>,
     /// The start of the idle device's next background read.
@@ -112,8 +112,9 @@ impl<D: Device> ExternalScheduler<D> {
         }
     }
 
-    /// Enables learning the travel times of commands and answers to a device behind a network or an
-    /// operating system, from the commands that the device's buffer serves.
+    /// Enables learning the travel times of commands to, and answers from, a device behind a
+    /// network or an operating system. They are learnt from commands that the device's buffer
+    /// serves.
     #[must_use]
     pub fn learning_lag(mut self) -> Self {
         self.watch.lag.learn_round_trip();
@@ -417,12 +418,12 @@ impl<D: Device> Device for ExternalScheduler<D> {
 /// The foreground's queue, ordered by a policy, or by C-LOOK while positions are unknown.
 struct ForegroundQueue {
     policy: PolicyConfig,
-    /// A policy that uses block numbers, for while positions are unknown.
+    /// A policy that uses block numbers, used while positions are unknown.
     fallback: PolicyConfig,
     queue: CommandQueue<Predictor>,
     /// The requests in the queue, in order of arrival.
     waiting: Vec<Pending>,
-    /// True if the queue has the fallback policy.
+    /// True if the queue uses the fallback policy.
     is_blind: bool,
 }
 
@@ -450,7 +451,7 @@ impl ForegroundQueue {
     }
 
     /// Removes and returns the request to serve next, and true if it was chosen by block number
-    /// because the policy needs positions, but they are unknown.
+    /// because the policy needs positions that are unknown.
     fn next(&mut self, now: Instant, drive: &Predictor, is_known: bool) -> (Option<Pending>, bool) {
         let is_blind = !is_known && self.policy.knowledge() > Knowledge::Cylinders;
         if is_blind != self.is_blind {

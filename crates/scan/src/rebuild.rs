@@ -2,10 +2,10 @@
 //!
 //! # What it does
 //! Reads go to the surviving member, and all of its blocks are read in the gaps of its foreground.
-//! The data wait in memory until the spare has no foreground requests, and are then written to it:
-//! of the next runs of blocks after the last write, the one that the arm reaches first. Foreground
-//! writes go to both members, and complete with the later one. The blocks that they write need not
-//! be read, and older data waiting for the spare are dropped.
+//! The data wait in memory until the spare has no foreground requests. Among the next runs of
+//! blocks after the last write, the one that the spare's arm reaches first is then written.
+//! Foreground writes go to both members, and complete when both are done. Their blocks need not be
+//! read, and older data of these blocks that wait in memory are dropped.
 //!
 //! # When it is bad
 //! While 64 MiB of data wait, nothing is read in gaps, so a slow spare limits the reads.
@@ -31,11 +31,11 @@ use crate::watch::Model;
 /// Maximum number of blocks of a write to the spare: 256 KiB in sectors of 512 bytes.
 const MAX_WRITE: SectorCount = SectorCount(512);
 
-/// Number of runs of blocks among which the next write to the spare is chosen.
-const CHOICE: usize = 64;
+/// Maximum number of runs of blocks among which the next write to the spare is chosen.
+const MAX_RUNS: usize = 64;
 
 /// Amount of waiting data at which reads pause.
-const ROOM: Bytes = Bytes(64 << 20);
+const MAX_WAITING: Bytes = Bytes(64 << 20);
 
 /// A mirrored pair with one member under rebuild.
 pub(crate) struct Rebuild<D> {
@@ -46,7 +46,7 @@ pub(crate) struct Rebuild<D> {
     at_spare: usize,
     /// Deliveries from the gaps that have not been processed yet.
     delivered: Arc<Mutex<Vec<Delivery>>>,
-    /// Blocks that the foreground has written: data read earlier are outdated.
+    /// Blocks that the foreground has written, so that data read earlier are outdated.
     overwritten: BlockSet,
     /// Blocks that wait in memory for the spare.
     waiting: BlockSet,
@@ -54,7 +54,7 @@ pub(crate) struct Rebuild<D> {
     room: SectorCount,
     /// The block at which writes to the spare continue.
     next: Lbn,
-    /// Maximum number of blocks that were waiting.
+    /// The largest number of blocks that have waited at once.
     max: SectorCount,
     rebuilt: BlockSet,
     progress: SharedProgress,
@@ -75,7 +75,7 @@ impl<D: Device> Rebuild<D> {
         progress: SharedProgress,
     ) -> Self {
         let sectors = members[0].capacity();
-        let room = SectorCount(ROOM.0 / members[0].sector_size().0);
+        let room = SectorCount(MAX_WAITING.0 / members[0].sector_size().0);
         Self {
             members,
             children: Children::default(),
@@ -133,14 +133,14 @@ impl<D: Device> Rebuild<D> {
     }
 
     /// Returns the run that the spare reaches first, among the next waiting runs after the last
-    /// write, continuing from the first block.
+    /// write. The search wraps around at the end of the disk.
     fn nearest(&self, now: Instant) -> Option<(Lbn, SectorCount)> {
         let end = Lbn(self.waiting.sectors().0);
         let after = self.waiting.runs_in(self.next, end);
         let before = self.waiting.runs_in(Lbn(0), self.next);
         let drive = self.members[1].predictor();
         let outlook = drive.outlook(now);
-        let runs = after.chain(before).take(CHOICE).map(|(first, sectors)| {
+        let runs = after.chain(before).take(MAX_RUNS).map(|(first, sectors)| {
             let write = Request::new(0, Op::Write, first, sectors.min(MAX_WRITE));
             let positioning = outlook.positioning(&write, &drive.locate(&write));
             (positioning, first, write.sectors)
@@ -299,7 +299,6 @@ mod tests {
     use crate::background::BackgroundSettings;
     use crate::run::Progress;
 
-    /// A drive that logs writes when they are submitted.
     struct LoggingDrive {
         drive: Drive,
         writes: Log,
@@ -391,8 +390,8 @@ mod tests {
         assert!(max(None) > room + gap, "{}", max(None));
     }
 
-    /// Of the 64 runs from the last write and then from the first block, the one that the arm
-    /// reaches first is written. Of a long run, the first 512 blocks are written.
+    /// Of the 64 runs after the last write, or from the first block on, the one that the arm
+    /// reaches first is written. Of a long run, only the first 512 blocks are written.
     #[test]
     fn the_nearest_of_the_next_64_runs_is_written() {
         let (mut pair, ..) = pair(&small());

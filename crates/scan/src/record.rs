@@ -1,4 +1,4 @@
-//! The record of a scan: blocks read and checksums. A scan can continue from its serialized form.
+//! The record of a scan: the blocks read, and checksums. It can be saved to continue the scan.
 
 use crc32fast::Hasher;
 use diskarm_core::freeblock::BlockSet;
@@ -108,7 +108,7 @@ impl ScanRecord {
     }
 
     /// Parses the output of [`Self::emit`] for a scan of a device called `name`, with checksums or
-    /// without. Fails if it is damaged, or for another device.
+    /// without. Fails if the record is damaged, or belongs to another scan.
     pub fn parse(bytes: &[u8], name: &str, sums: bool) -> Result<Self, InvalidCheckpoint> {
         let unknown = InvalidCheckpoint("the file is not a checkpoint of a scan".to_owned());
         let rest = bytes.strip_prefix(MAGIC).ok_or(unknown)?;
@@ -257,7 +257,8 @@ impl Checksums {
         }
     }
 
-    /// Adds data; each byte may be added once. Panics if they are beyond the device's end.
+    /// Adds data; each byte may be added once. Panics if the data extend beyond the end of the
+    /// device.
     fn add(&mut self, offset: u64, data: &[u8]) {
         let (mut at, mut data) = (offset, data);
         while !data.is_empty() {

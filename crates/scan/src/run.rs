@@ -26,7 +26,7 @@ use crate::watch::{Model, Observations, OnPrediction};
 pub const PARTS: usize = 10;
 
 /// Depth of the queue of a drive that schedules commands itself.
-const QUEUE: u32 = 256;
+const QUEUE_DEPTH: u32 = 256;
 
 #[derive(Clone, Debug)]
 pub struct Scan<'a> {
@@ -42,8 +42,8 @@ pub struct Scan<'a> {
     /// The number of foreground requests after which even an incomplete scan ends.
     pub max_requests: u64,
     pub on_progress: OnProgress<'a>,
-    /// Called with each command while one drive is scanned from outside, but not by
-    /// [`run_array`](Self::run_array), nor for the foreground without the scan.
+    /// Called with each command while a single drive is scanned from outside, but not while its
+    /// foreground is served without the scan.
     pub on_prediction: OnPrediction,
 }
 
@@ -70,8 +70,8 @@ pub enum SchedulerLocation {
 }
 
 impl SchedulerLocation {
-    /// Returns the conservatism for seek times that vary by 0.15 ms: twice that outside the drive,
-    /// where it is added to every seek; more in the firmware, where it is added once per gap.
+    /// Returns the conservatism for seek times that vary by 0.15 ms. Outside the drive, it is twice
+    /// that and is added to every seek. In the firmware, it is larger and is added once per gap.
     pub fn conservatism(self) -> Span {
         match self {
             Self::Outside(_) => BackgroundSettings::default().conservatism,
@@ -123,9 +123,10 @@ impl ScanReport {
     }
 
     /// Returns half the width of the 95 % confidence interval of [`slowdown`](Self::slowdown), a
-    /// ratio of means, from batches of equally many completions, which cover nearly the same
-    /// requests (the ratio estimator of Cochran, "Sampling Techniques", 1977, chapter 6). `None`
-    /// for fewer than 512 requests, or if their number differs from that without the scan.
+    /// ratio of means. The batches of both runs cover nearly the same requests, since they have
+    /// equal numbers of completions (the ratio estimator of Cochran, "Sampling Techniques", 1977,
+    /// chapter 6). `None` for fewer than 512 requests, or if their number differs from that without
+    /// the scan.
     pub fn slowdown_half_width(&self) -> Option<f64> {
         let (during, alone) = (&self.foreground, &self.alone);
         let ratio = 1.0 + self.slowdown();
@@ -171,9 +172,9 @@ impl Scan<'_> {
         self.run_for(BlockSet::all(sectors), |_| {})
     }
 
-    /// Like [`Self::run`], but only scans the `wanted` blocks. Calls `sink` with every
-    /// delivery, for each wanted block once. Fails if the drive's geometry is inconsistent. Panics
-    /// if the requests are not for the drive, or the blocks are those of another drive.
+    /// Like [`Self::run`], but only scans the `wanted` blocks, and delivers each of them to `sink`
+    /// exactly once. Fails if the drive's geometry is inconsistent. Panics if the requests are not
+    /// for the drive, or the blocks are those of another drive.
     pub fn run_for(
         &self,
         wanted: BlockSet,
@@ -192,9 +193,9 @@ impl Scan<'_> {
     }
 
     /// Like [`Self::run_for`], but in front of a device other than the plain drive, such as one
-    /// with faults. `device` is called for the scan, and for the foreground without it. Fails if
-    /// the model's geometry is inconsistent, or `device` fails. Panics if the requests are not for
-    /// the device, the blocks are those of another, or the scheduler is in the firmware.
+    /// with faults. `device` creates it, once for the scan and once for the foreground without it.
+    /// Fails if the model's geometry is inconsistent, or `device` fails. Panics if the requests are
+    /// not for the device, the blocks are those of another, or the scheduler is in the firmware.
     pub fn run_in_front_of<D: Device, E: From<InputError>>(
         &self,
         device: impl Fn() -> Result<D, E>,
@@ -250,11 +251,11 @@ impl Scan<'_> {
         Drive::with_mechanism(spec, mechanism).with_seed(self.seed)
     }
 
-    /// Returns the specification of a drive that itself orders commands by the policy.
+    /// Returns the specification of a drive whose firmware orders commands by the policy.
     pub(crate) fn spec_with_policy(&self) -> Spec {
         let mut spec = self.spec.clone();
         spec.queue.policy = self.policy.clone();
-        spec.queue.depth = QUEUE;
+        spec.queue.depth = QUEUE_DEPTH;
         spec
     }
 
@@ -310,8 +311,8 @@ impl Scan<'_> {
 pub enum Requests<'a> {
     /// An endless stream of generated requests.
     Generated(&'a Workload),
-    /// Requests at given times, in ascending order, regardless of completions. The run ends with
-    /// the last request, even if the scan is not complete.
+    /// Requests that arrive at given times, in ascending order, regardless of completions. The run
+    /// ends with the last request, even if the scan is not complete.
     Recorded(&'a [(Instant, Request)]),
 }
 
@@ -347,7 +348,6 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    /// Creates the progress of a scan of these blocks.
     pub fn shared(wanted: &BlockSet) -> SharedProgress {
         let (sectors, left) = (wanted.sectors().0, wanted.count().0);
         let is_complete_scan = left == sectors;
@@ -437,7 +437,7 @@ pub(crate) fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The observer of a foreground workload, which ends its run.
+/// An observer of a foreground workload that ends the run.
 pub(crate) struct ScanObserver<'a> {
     progress: Option<SharedProgress>,
     max: u64,
@@ -465,7 +465,6 @@ impl ScanObserver<'_> {
         foreground
     }
 
-    /// Returns the progress of the run, from 0 to 1.
     fn done(&self) -> f64 {
         let served = self.foreground.requests as f64 / self.max as f64;
         match &self.progress {

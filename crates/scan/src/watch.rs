@@ -26,8 +26,8 @@ const PAUSE_REVOLUTIONS: u64 = 4;
 const ANGLE_WEIGHT: f64 = 1.0 / 32.0;
 
 /// The fraction of expected angles below which predictions are considered unreliable. If a model is
-/// wrong, all angles are equally likely, and one in twelve passes for the expected one. With seeks
-/// that scatter by 0.15 ms, nine in ten remain on a Quantum Atlas 10K.
+/// wrong, all angles are equally likely, and one in twelve is taken for the expected one. With
+/// seeks that scatter by 0.15 ms, nine in ten angles are as expected on a Quantum Atlas 10K.
 const MIN_EXPECTED_ANGLES: f64 = 0.25;
 
 /// A model of the drive for a scheduler outside it.
@@ -56,7 +56,7 @@ impl Model {
 pub struct Observations {
     /// Requests whose predictions were considered reliable.
     pub predicted: u64,
-    /// Those of them that completed within 50 us of the prediction.
+    /// Of these, the number that completed within 50 us of the prediction.
     pub right: u64,
     pub surprises: Surprises,
     /// Foreground requests that were chosen by block number although the policy needs positions,
@@ -102,7 +102,7 @@ impl AddAssign for Surprises {
 pub(crate) struct Watch {
     pub predictor: Predictor,
     /// The ids of the outstanding requests that the model knows, each with the instant of the
-    /// decision, in that order.
+    /// decision, in the order of these instants.
     outstanding: VecDeque<(u64, Instant)>,
     /// The fraction of completions with the platter at the expected angle, as a moving mean.
     expected_angles: f64,
@@ -199,17 +199,17 @@ impl Watch {
 
     fn count(&mut self, predicted: Outcome, explained: Outcome, error: Span) {
         let (period, pause) = (self.predictor.clock().period(), self.pause());
-        let off = error.max(-error);
+        let magnitude = error.max(-error);
         self.observations.predicted += 1;
-        self.observations.right += u64::from(off <= MAX_RIGHT_ERROR);
+        self.observations.right += u64::from(magnitude <= MAX_RIGHT_ERROR);
         let surprises = &mut self.observations.surprises;
-        if off > pause {
+        if magnitude > pause {
             surprises.pauses += 1;
         } else if predicted == Outcome::Miss && explained == Outcome::Hit {
             surprises.hits += 1;
         } else if predicted != Outcome::Miss && explained == Outcome::Miss {
             surprises.misses += 1;
-        } else if off.as_ns() > period.as_ns() / 2 {
+        } else if magnitude.as_ns() > period.as_ns() / 2 {
             surprises.revolutions += 1;
         }
     }
@@ -224,7 +224,8 @@ pub struct Prediction {
     pub is_foreground: bool,
     pub sent: Instant,
     pub ended: Instant,
-    /// Its end, as predicted when the previous command had ended; `None` after losing track.
+    /// The end, as predicted when the previous command ended; `None` if the model had lost track of
+    /// the device.
     pub expected: Option<Instant>,
     /// True if it succeeded and predictions were reliable: [`Observations::predicted`] counts it.
     pub is_confident: bool,
@@ -261,7 +262,7 @@ impl fmt::Debug for OnPrediction {
     }
 }
 
-/// A mean is adjusted by a deviation divided by this.
+/// A moving mean changes by the deviation of a value, divided by this.
 const MEAN_PARTS: i64 = 16;
 
 /// Maximum deviation that counts, in nanoseconds: longer ones are due to other programs.
@@ -270,7 +271,8 @@ const MAX_DEVIATION_NS: i64 = 500_000;
 /// The weight of a command in the moments of [`DataLag`]: about the last 250 count.
 const MOMENT_SHARE: f64 = 1.0 / 256.0;
 
-/// Added to the variance of sizes, in blocks squared: if sizes are similar, the slope is noise.
+/// Added to the variance of sizes, in blocks squared. Without it, the slope would be noise if sizes
+/// are similar.
 const EXTRA_VARIANCE: f64 = 64.0;
 
 /// Number of mean deviations, of sending and of answers, that a plan allows for: four standard
@@ -298,14 +300,14 @@ struct Mean {
 }
 
 impl Mean {
-    fn record(&mut self, off: i64) {
-        self.value += Span::from_ns(off / MEAN_PARTS);
-        widen(&mut self.deviation, off);
+    fn record(&mut self, deviation: i64) {
+        self.value += Span::from_ns(deviation / MEAN_PARTS);
+        update_deviation(&mut self.deviation, deviation);
     }
 }
 
-fn widen(deviation: &mut Span, off: i64) {
-    *deviation += Span::from_ns((off.abs() - deviation.as_ns()) / MEAN_PARTS);
+fn update_deviation(mean: &mut Span, deviation: i64) {
+    *mean += Span::from_ns((deviation.abs() - mean.as_ns()) / MEAN_PARTS);
 }
 
 /// The delay of an answer in proportion to its data: the slope of a regression of the lateness of
@@ -325,11 +327,12 @@ impl DataLag {
 
     fn record(&mut self, blocks: f64, late_ns: f64) {
         let means = self.means.get_or_insert((blocks, late_ns));
-        let off = (blocks - means.0, late_ns - means.1);
-        means.0 += off.0 * MOMENT_SHARE;
-        means.1 += off.1 * MOMENT_SHARE;
-        self.variance_of_sizes += (off.0 * off.0 - self.variance_of_sizes) * MOMENT_SHARE;
-        self.covariance += (off.0 * off.1 - self.covariance) * MOMENT_SHARE;
+        let deviation = (blocks - means.0, late_ns - means.1);
+        means.0 += deviation.0 * MOMENT_SHARE;
+        means.1 += deviation.1 * MOMENT_SHARE;
+        self.variance_of_sizes +=
+            (deviation.0 * deviation.0 - self.variance_of_sizes) * MOMENT_SHARE;
+        self.covariance += (deviation.0 * deviation.1 - self.covariance) * MOMENT_SHARE;
     }
 }
 
@@ -366,31 +369,30 @@ impl Lag {
 
     /// Learns from a command that was decided at `decided` and sent at `sent`.
     pub fn record_sent(&mut self, decided: Instant, sent: Instant) {
-        let off = sent.after(decided + self.sending.value).as_ns();
+        let deviation = sent.after(decided + self.sending.value).as_ns();
         self.sending
-            .record(off.clamp(-MAX_DEVIATION_NS, MAX_DEVIATION_NS));
+            .record(deviation.clamp(-MAX_DEVIATION_NS, MAX_DEVIATION_NS));
     }
 
-    /// Learns from a command that was answered later than predicted by `error`, with
-    ///
-    /// [`Self::of_data`] included in the prediction. With `is_hit` the buffer answered, so the
-    /// error includes no mechanical error.
+    /// Learns from a command that was answered later than predicted by `error`. The prediction
+    /// includes [`Self::of_data`]. With `is_hit`, the buffer answered, and no part of `error` is
+    /// mechanical.
     pub fn record_answer(&mut self, request: &Request, error: Span, is_hit: bool) {
         let of_data = self.of_data(request);
         let Some(round_trip) = &mut self.round_trip else {
             return;
         };
-        let off = error.as_ns().clamp(-MAX_DEVIATION_NS, MAX_DEVIATION_NS);
+        let deviation = error.as_ns().clamp(-MAX_DEVIATION_NS, MAX_DEVIATION_NS);
         if request.op == Op::Read {
-            let late_ns = (off + of_data.as_ns()) as f64;
+            let late_ns = (deviation + of_data.as_ns()) as f64;
             self.data.record(request.sectors.0 as f64, late_ns);
         }
         if is_hit {
-            round_trip.record(off);
+            round_trip.record(deviation);
             round_trip.value = round_trip.value.or_zero();
         }
         if error.as_ns().abs() <= MAX_DEVIATION_NS {
-            widen(&mut self.answers, off);
+            update_deviation(&mut self.answers, deviation);
         }
     }
 }

@@ -1,8 +1,8 @@
-//! The control socket, which takes commands to exports outside the storage protocol.
+//! The control socket, on which exports receive commands outside the storage protocol.
 //!
 //! A client sends a line of text, such as `power-cut(export=db, torn=yes)`, and receives a line of
-//! JSON: an object with the result, or with `error`. A thread for each client passes commands to
-//! the threads of the exports.
+//! JSON: an object that contains the result or an `error`. A thread for each client passes commands
+//! to the threads of the exports.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -22,7 +22,7 @@ use serde_json::{Value, json};
 use crate::export::Facts;
 use crate::power::{
     AFFECTED, InjectedFault, Losses, PendingWrite, PowerCut, PowerSwitch, Trigger, TriggerEvent,
-    TriggerSide, affected_name,
+    TriggerStage, affected_name,
 };
 use crate::sockets::Listener;
 use crate::statistics::{Access, ExportStatistics, Statistics};
@@ -36,7 +36,6 @@ pub enum Reply {
     Statistics(Box<Statistics>),
 }
 
-/// Writes that have not reached the media.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct PendingReport {
     pub is_powered: bool,
@@ -50,15 +49,15 @@ pub trait PowerControl {
 
     fn facts(&self) -> &Facts;
 
-    /// Returns true if the power can be cut: the device reports when data reach the media.
+    /// Returns true if the power can be cut, which requires that the device reports when data reach
+    /// the media.
     fn can_lose_writes(&self) -> bool;
 
-    /// Returns the writes that have not reached the media.
     fn pending_writes(&mut self) -> Vec<PendingWrite>;
 
-    /// Reverts the writes that do not survive and drops all requests in progress without replies.
-    /// The device is replaced by one that has just been switched on.
-    /// Fails if the store fails; writes that should be lost may then survive.
+    /// Reverts the writes that do not survive, drops all requests in progress without replying, and
+    /// replaces the device with one that has just been switched on. Fails if the store fails;
+    /// writes that should be lost may then survive.
     fn revert_writes(&mut self, cut: &PowerCut) -> io::Result<Losses>;
 
     fn statistics(&mut self) -> &mut Statistics;
@@ -68,14 +67,15 @@ pub trait PowerControl {
         let losses = self.revert_writes(cut);
         let known = losses.as_ref().copied().unwrap_or_default();
         self.switch().record_cut(known);
-        let failed = |error| format!("the store failed: {error}");
-        losses.map(Reply::PowerCut).map_err(failed)
+        let store_error = |error| format!("the store failed: {error}");
+        losses.map(Reply::PowerCut).map_err(store_error)
     }
 
-    /// Cuts the power if a cut is due. Returns true if it is off: all connections must then close.
+    /// Cuts the power if a cut is due. Returns true if the power is off; all connections must then
+    /// close.
     fn cut_if_due(&mut self) -> bool {
         if let Some(cut) = self.switch().take_due(HostInstant::now()) {
-            // The next command reports a failure.
+            // There is no client to report a failure to.
             let _ = self.cut_power(&cut);
         }
         !self.switch().is_on
@@ -136,7 +136,7 @@ fn check_range(injected: &InjectedFault, facts: &Facts) -> Result<(), String> {
         end => format!(" to {}", end.0 - 1),
     };
     Err(format!(
-        "inject: found sectors from {first}{last}, expected some of the {sectors} sectors of {}",
+        "inject: found sectors from {first}{last}, expected a range in the {sectors} sectors of {}",
         match facts.name.as_str() {
             "" => "the export",
             name => name,
@@ -160,7 +160,8 @@ pub struct ExportHandle {
 pub type Answer = Result<Reply, String>;
 
 impl ExportHandle {
-    /// Creates a handle to `name`; `send` passes on a command and a channel for the answer.
+    /// Creates a handle to the export `name`; `send` forwards a command with a channel for the
+    /// answer.
     pub fn new(
         name: String,
         send: impl Fn(Command, Sender<Answer>) + Send + Sync + 'static,
@@ -172,8 +173,8 @@ impl ExportHandle {
     pub(crate) fn ask(&self, command: Command) -> Answer {
         let (sender, answer) = channel();
         (self.send)(command, sender);
-        let ended = |_| Err("the server is stopping".to_owned());
-        answer.recv().unwrap_or_else(ended)
+        let stopping = |_| Err("the server is stopping".to_owned());
+        answer.recv().unwrap_or_else(stopping)
     }
 }
 
@@ -242,7 +243,7 @@ impl ControlServer {
     }
 }
 
-/// Sends a command to the control socket at `path`; returns the answer, a line.
+/// Sends a command to the control socket at `path`; returns the answer, which is one line.
 pub fn ask(path: &Path, command: &ExportCommand) -> io::Result<String> {
     let mut stream = UnixStream::connect(path)?;
     stream.write_all(format!("{command}\n").as_bytes())?;
@@ -250,7 +251,7 @@ pub fn ask(path: &Path, command: &ExportCommand) -> io::Result<String> {
     BufReader::new(&stream).read_line(&mut line)?;
     if !line.ends_with('\n') {
         return Err(io::Error::other(
-            "no answer: this is not a socket of `--control`, or the server has stopped",
+            "no answer: this is not a `--control` socket, or the server has stopped",
         ));
     }
     line.pop();
@@ -265,15 +266,15 @@ pub enum Command {
     PowerRestore,
     /// `pending`: lists writes that have not reached the media.
     Pending,
-    /// `trigger(before=write, nth=N, ...)`, `after=flush` or `after=TIME`, with the arguments of
-    /// `power-cut`: cuts the power when that happens.
+    /// `trigger(before=write, nth=N, ...)`, `trigger(after=flush, ...)` or `trigger(after=TIME,
+    /// ...)`: cuts the power at that event. The other arguments are those of `power-cut`.
     Trigger(Trigger),
     /// `inject(first=N, sectors=N, affects=reads, times=N)`: injects bad blocks.
     Inject(InjectedFault),
-    /// `heal(first=N, sectors=N)`: repairs injected bad blocks, by default all.
+    /// `heal(first=N, sectors=N)`: repairs injected bad blocks, all of them by default.
     Heal {
         first: Lbn,
-        /// The end of the range, exclusive.
+        /// The exclusive end of the range.
         end: Lbn,
     },
     /// `errors`: lists the injected bad blocks and how often they will still fail.
@@ -304,7 +305,7 @@ impl ExportCommand {
             "power-cut" => Command::PowerCut(parse_cut(&mut args)?),
             "power-restore" => Command::PowerRestore,
             "pending" => Command::Pending,
-            // The names up to version 0.1 are `strike` and `figures`.
+            // Version 0.1 used the names `strike` and `figures`.
             "trigger" | "strike" => Command::Trigger(parse_trigger(&mut args)?),
             "inject" => {
                 args.count("first", 0..=ALL.0 - 1)?;
@@ -369,24 +370,25 @@ impl TriggerEvent {
     /// The "expected" part of the message about `before`.
     pub const BEFORE: &str = "flush or write";
 
-    /// Parses `before=`: the next request of a type.
+    /// Parses the value of `before`, which is a type of request.
     pub fn parse_before(text: &str) -> Option<Self> {
-        parse_access(text).map(|access| Self::next(TriggerSide::Before, access))
+        parse_access(text).map(|access| Self::next(TriggerStage::Before, access))
     }
 
-    /// Parses `after=`: the next request of a type, or a time.
+    /// Parses the value of `after`, which is a type of request or a time.
     pub fn parse_after(text: &str) -> Option<Self> {
-        let request = parse_access(text).map(|access| Self::next(TriggerSide::After, access));
+        let request = parse_access(text).map(|access| Self::next(TriggerStage::After, access));
         request.or_else(|| {
             let time = quantity::span(text).filter(|span| *span >= Span::ZERO);
             time.map(Self::Time)
         })
     }
 
-    /// Makes the trigger wait for the `nth` such request. Fails, naming `field`, for a time.
+    /// Makes the trigger wait for the `nth` such request. Returns an error about `field` if the
+    /// trigger waits for a time.
     pub fn with_nth(self, nth: u64, field: &str) -> Result<Self, InputError> {
         match self {
-            Self::Request { side, access, .. } => Ok(Self::Request { side, access, nth }),
+            Self::Request { stage, access, .. } => Ok(Self::Request { stage, access, nth }),
             Self::Time(_) => {
                 let expected = "a request to count, not a time";
                 Err(InputError::new(field, &nth.to_string(), expected))
@@ -394,9 +396,9 @@ impl TriggerEvent {
         }
     }
 
-    const fn next(side: TriggerSide, access: Access) -> Self {
+    const fn next(stage: TriggerStage, access: Access) -> Self {
         let nth = 1;
-        Self::Request { side, access, nth }
+        Self::Request { stage, access, nth }
     }
 }
 
@@ -440,16 +442,16 @@ impl fmt::Display for ExportCommand {
             Command::Pending => "pending",
             Command::Trigger(trigger) => {
                 match trigger.when {
-                    TriggerEvent::Request { side, access, nth } => {
-                        let side = match side {
-                            TriggerSide::Before => "before",
-                            TriggerSide::After => "after",
+                    TriggerEvent::Request { stage, access, nth } => {
+                        let stage = match stage {
+                            TriggerStage::Before => "before",
+                            TriggerStage::After => "after",
                         };
                         let access = match access {
                             Access::Flush => "flush",
                             _ => "write",
                         };
-                        arguments.push(format!("{side}={access}"));
+                        arguments.push(format!("{stage}={access}"));
                         arguments.push(format!("nth={nth}"));
                     }
                     TriggerEvent::Time(span) => arguments.push(format!("after={}ns", span.as_ns())),

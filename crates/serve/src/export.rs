@@ -22,9 +22,9 @@ pub struct Facts {
     /// The name; empty for the default export.
     pub name: String,
     pub description: String,
-    /// Sector size; all offsets and lengths are multiples of it.
+    /// Sector size, of which all offsets and lengths are multiples.
     pub sector: Bytes,
-    /// Physical sector size; requests that are not multiples of it are slower.
+    /// Physical sector size; requests that are not aligned to it are slower.
     pub physical: Bytes,
     pub sectors: SectorCount,
     pub is_read_only: bool,
@@ -39,10 +39,11 @@ impl Facts {
 }
 
 pub struct Timing<D = Box<dyn Device>> {
-    /// The device that serves the requests. It always has room for another.
+    /// The device that serves the requests. It must always have room for another request.
     pub device: D,
     pub speed: Speed,
-    /// True to stay awake while requests are in progress, not only shortly before a reply is due.
+    /// True if the thread never sleeps while requests are in progress. Otherwise, it stays awake
+    /// only shortly before a reply is due.
     pub spins: bool,
 }
 

@@ -38,7 +38,7 @@ pub struct ExportSpec {
 pub struct Pace {
     /// `None` if requests take no time.
     pub speed: Option<Speed>,
-    /// True to stay awake while requests are in progress.
+    /// True if threads never sleep while requests are in progress.
     pub spins: bool,
     /// Default limit on the 99th percentile of lateness.
     pub bound: Span,
@@ -69,7 +69,7 @@ impl ExportSpec {
         let is_read_only = args.maybe_yes("read-only")?;
         let record = args.maybe("record", "a file", text)?;
         let bound = args.maybe("max-lateness", Pace::BOUND, Pace::parse_bound)?;
-        // The name up to version 0.1.
+        // Version 0.1 called this argument `bound`.
         let old_bound = args.maybe("bound", Pace::BOUND, Pace::parse_bound)?;
         args.finish()?;
         Ok(Self {
@@ -96,8 +96,8 @@ impl ExportSpec {
         self.build_over(pace, move |system, policy, _| system.queued(policy, seed))
     }
 
-    /// Like [`Self::build`], for a logical unit: a whole drive without a queue in front of it
-    /// reports its own specification and layout.
+    /// Builds the export of a logical unit, like [`Self::build`]. A whole drive without a queue in
+    /// front of it reports its own specification and layout.
     pub fn build_unit(&self, pace: Pace, seed: u64) -> Result<Export<Disk>, Error> {
         let is_fcfs = self.policy == DEFAULT_POLICY;
         self.build_over(pace, move |system, policy, sectors| {
@@ -125,7 +125,7 @@ impl ExportSpec {
         let sector = system.disk().sector;
         if !sector.0.is_power_of_two() || !(512..=1 << 16).contains(&sector.0) {
             let found = format!("{} with sectors of {} bytes", self.drive, sector.0);
-            let expected = "sectors of 512 bytes to 64 KiB, a power of two";
+            let expected = "a sector size that is a power of two from 512 bytes to 64 KiB";
             return Err(Error::argument("drive", found, expected));
         }
         let sectors = self.sectors(&system)?;
@@ -151,7 +151,7 @@ impl ExportSpec {
         let capacity = SectorCount(segments + buffer.dirty_max.0);
         let make = move || {
             let device = device(&system, &policy, sectors);
-            device.unwrap_or_else(|error| panic!("the same device was built before: {error}"))
+            device.unwrap_or_else(|error| panic!("building the device again must succeed: {error}"))
         };
         let power = match &timing {
             None => Some(PowerConfig {
@@ -177,7 +177,8 @@ impl ExportSpec {
         })
     }
 
-    /// Returns the specified number of sectors; by default, the file's or else the drive's.
+    /// Returns the specified number of sectors. The default is that of an existing file, or else
+    /// that of the drive.
     fn sectors(&self, system: &System) -> Result<SectorCount, Error> {
         let disk = system.disk();
         let (sectors, bytes) = (disk.sectors.0, disk.sector.0);
@@ -257,7 +258,7 @@ mod tests {
         let export = spec.build(PACE, 1).expect("an export");
         assert_eq!(export.facts.bytes(), Bytes(1 << 20));
         assert!(export.facts.is_read_only && export.facts.is_timed);
-        // The default size is the drive's.
+        // The default size is that of the drive.
         let whole = build("x(drive=hp-c2247)").expect("an export").facts;
         let system = System::parse("hp-c2247").expect("a drive");
         assert_eq!(whole.sectors, system.sectors);
@@ -307,7 +308,7 @@ mod tests {
         };
         let refused = spec.expect("a specification").build(pace, 1).err();
         let expected = "max-lateness: found \"1000 us\", expected no max-lateness with ";
-        let error = refused.expect("nothing is late").to_string();
+        let error = refused.expect("an error").to_string();
         assert!(error.starts_with(expected), "{error}");
     }
 

@@ -2,8 +2,8 @@
 //!
 //! An [`Export`] is data in a [`Store`](store::Store) with a simulated device that determines how
 //! long requests take. A [`Server`] has one thread that accepts connections, and one for each
-//! export. The protocols ([`nbd`] and [`iscsi`]) perform no input or output themselves. Wall-clock
-//! time is read here and not in the model: a [`Timeline`] advances the device.
+//! export. The protocols ([`nbd`] and [`iscsi`]) perform no input or output themselves. The model
+//! does not read the wall clock: a [`Timeline`] advances the device.
 
 pub mod control;
 mod export;

@@ -1,7 +1,7 @@
 //! Metrics for monitoring: OpenMetrics over HTTP.
 //!
 //! The text follows the OpenMetrics specification, version 1.0. The HTTP/1.1 (RFC 9112)
-//! implementation has what a scraper needs: each connection serves one request.
+//! implementation supports only what a scraper needs, and one request per connection.
 
 use std::fmt::Write as _;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -13,11 +13,9 @@ use crate::statistics::{ExportStatistics, Lateness};
 
 /// Maximum length of a request up to its empty line, in bytes.
 const MAX_HEAD: u64 = 8 << 10;
-/// Timeout for a client.
 const TIMEOUT: Duration = Duration::from_secs(2);
 const TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// A metric family with samples for each export.
 struct Family {
     name: &'static str,
     kind: &'static str,
@@ -154,7 +152,8 @@ fn answer(mut stream: TcpStream, text: &str) -> io::Result<()> {
     stream.set_write_timeout(Some(TIMEOUT))?;
     let mut lines = BufReader::new((&stream).take(MAX_HEAD)).lines();
     let request = lines.next().transpose()?.unwrap_or_default();
-    // The rest is read because closing the socket with unread input would discard the answer.
+    // The other lines are read because closing the socket with unread input would discard the
+    // answer.
     for line in lines {
         if line?.is_empty() {
             break;

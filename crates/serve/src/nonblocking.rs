@@ -23,7 +23,6 @@ impl Waker {
         Ok((Self(waker), WakeReceiver(receiver)))
     }
 
-    /// Returns another waker for the same thread.
     pub fn try_clone(&self) -> io::Result<Self> {
         self.0.try_clone().map(Self)
     }
@@ -34,7 +33,7 @@ impl Waker {
     }
 }
 
-/// The waiting thread's end of a [`Waker`].
+/// The end of a [`Waker`] that belongs to the waiting thread.
 pub struct WakeReceiver(UnixStream);
 
 impl WakeReceiver {
@@ -54,7 +53,7 @@ impl AsFd for WakeReceiver {
 pub fn wait(sockets: &mut [PollFd<'_>], deadline: Option<Instant>) {
     let timeout = deadline.map(|deadline| {
         let remaining = deadline.saturating_duration_since(Instant::now());
-        // Far below the largest timeout that a `Timespec` can hold.
+        // This is far below the largest timeout that a `Timespec` can hold.
         let left = remaining.min(Duration::from_secs(3600));
         Timespec {
             tv_sec: left.as_secs() as i64,
@@ -102,7 +101,8 @@ impl ByteQueue {
         }
     }
 
-    /// Returns the free space after the bytes. The caller reports what it used to [`Self::added`].
+    /// Returns the free space. The caller passes the number of bytes that it has filled to
+    /// [`Self::added`].
     pub fn room(&mut self) -> &mut [u8] {
         if self.start > 0 {
             self.data.copy_within(self.start..self.end, 0);
@@ -115,7 +115,7 @@ impl ByteQueue {
         self.data.len() - (self.end - self.start)
     }
 
-    /// Appends the first `count` bytes of the room.
+    /// Appends the first `count` bytes of the free space.
     pub fn added(&mut self, count: usize) {
         self.end += count;
         assert!(

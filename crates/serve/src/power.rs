@@ -12,6 +12,6 @@ mod switch;
 pub use cache::{Losses, PendingWrite, PowerCut, WriteId};
 pub use data::DataPath;
 pub use switch::{
-    AFFECTED, InjectedFault, InjectedFaults, PowerSwitch, Trigger, TriggerEvent, TriggerSide,
+    AFFECTED, InjectedFault, InjectedFaults, PowerSwitch, Trigger, TriggerEvent, TriggerStage,
     affected_name,
 };

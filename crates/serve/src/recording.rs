@@ -21,7 +21,7 @@ use diskarm_trace::{Location, TraceError, Writer};
 
 use crate::statistics::RecordingSummary;
 
-/// Maximum number of requests that wait for the writer; above it, the device blocks.
+/// Maximum number of requests that wait for the writer; when it is reached, the device blocks.
 const MAX_WAITING: usize = 1 << 14;
 
 /// Observes a device. Clones observe the same disk.
@@ -31,8 +31,8 @@ pub struct Tap(Arc<Mutex<Observations>>);
 struct Observations {
     /// Requests in order of arrival, from the first that has not completed.
     requests: VecDeque<RecordedRequest>,
-    sent: u64,
-    /// Requests that have not completed: their sequence numbers, by id.
+    sent_count: u64,
+    /// The sequence numbers of requests that have not completed, by id.
     outstanding: BTreeMap<u64, u64>,
     sender: SyncSender<Event>,
 }
@@ -43,7 +43,7 @@ enum Event {
 }
 
 impl Tap {
-    /// Records a power cut: requests in progress will not complete. From now on the tap observes
+    /// Records a power cut: requests in progress will not complete. From now on, the tap observes
     /// the same disk after power-on.
     pub fn power_cut(&self) {
         let mut observations = self.lock();
@@ -66,7 +66,7 @@ impl Observations {
     fn send_all(&mut self) {
         self.outstanding.clear();
         while let Some(first) = self.requests.pop_front() {
-            self.sent += 1;
+            self.sent_count += 1;
             self.send(Event::RecordedRequest(first));
         }
     }
@@ -75,7 +75,7 @@ impl Observations {
 impl Observer for Tap {
     fn arrived(&mut self, now: Instant, request: &Request) {
         let mut observations = self.lock();
-        let number = observations.sent + observations.requests.len() as u64;
+        let number = observations.sent_count + observations.requests.len() as u64;
         observations.outstanding.insert(request.id, number);
         observations.requests.push_back(RecordedRequest {
             arrived: now,
@@ -89,13 +89,13 @@ impl Observer for Tap {
         let Some(number) = observations.outstanding.remove(&completion.request.id) else {
             return;
         };
-        let index = (number - observations.sent) as usize;
+        let index = (number - observations.sent_count) as usize;
         observations.requests[index].completion = Some(*completion);
         while let Some(first) = observations
             .requests
             .pop_front_if(|first| first.completion.is_some())
         {
-            observations.sent += 1;
+            observations.sent_count += 1;
             observations.send(Event::RecordedRequest(first));
         }
     }
@@ -128,9 +128,9 @@ pub struct Recorder {
 const FROM_FIRST_REQUEST: [&str; 2] = ["measured", "msr"];
 
 impl Recorder {
-    /// Starts writing a trace of a device with these blocks in `format` to `output`, which errors
-    /// call `name`. Also returns the tap for the device.
-    /// Fails if `format` is not a writable format.
+    /// Starts writing a trace in `format` to `output`, which errors call `name`. Also returns the
+    /// tap for the device, which has the given `blocks`. Fails if `format` is not a writable
+    /// format.
     pub fn start(
         output: File,
         name: &str,
@@ -152,7 +152,7 @@ impl Recorder {
         });
         let observations = Observations {
             requests: VecDeque::new(),
-            sent: 0,
+            sent_count: 0,
             outstanding: BTreeMap::new(),
             sender,
         };
@@ -212,8 +212,8 @@ fn write(
     {
         let ms = (first - Instant::START).as_ms();
         let note = format!(
-            "time in {} files begins with the first request, {ms:.3} ms after the drive's time: \
-             in a replay the disk is rotated by that time",
+            "time in {} files begins with the first request, {ms:.3} ms after the start \
+             of drive time: in a replay, the angle of the disk differs by that time",
             recorded.format
         );
         recorded.notes.push(note);

@@ -19,7 +19,7 @@ use crate::worker::{Connection, Permit, Service, Session};
 
 /// Default maximum number of connections that have completed their handshakes.
 pub const DEFAULT_MAX_CONNECTIONS: usize = 64;
-/// Maximum number of handshakes in progress; one more evicts the oldest.
+/// Maximum number of handshakes in progress; a further one evicts the oldest.
 const MAX_HANDSHAKES: usize = 64;
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -28,7 +28,7 @@ pub trait Protocol: Send + 'static {
     type Handshake: Handshake<Session = <Self::Service as Service>::Session>;
     type Service: Service;
 
-    /// Starts the handshake of a connection that was just accepted.
+    /// Starts the handshake of a connection that has just been accepted.
     fn accept(&self, stream: &Stream) -> Self::Handshake;
 
     fn tls(&self) -> Option<&Tls> {
@@ -59,7 +59,7 @@ pub trait Handshake: Send + 'static {
 }
 
 pub enum HandshakeStep<S> {
-    /// It needs more input, or its output must be sent first.
+    /// The handshake needs more input, or its output must be sent first.
     Wait,
     /// The index of the chosen export, and the session with the remaining input and output.
     Chosen(usize, Box<S>),
@@ -100,8 +100,8 @@ impl Server {
         Self::start_controlled(protocol, exports, listeners, max)
     }
 
-    /// Like [`Self::start`], for exports whose power may be cut: it keeps the previous content of
-    /// sectors whose writes can still be lost.
+    /// Starts a server whose exports can lose power. Unlike [`Self::start`], it keeps the previous
+    /// content of sectors whose writes can still be lost.
     pub fn start_controlled<P: Protocol>(
         protocol: P,
         exports: Vec<Export<P::Device>>,
@@ -143,7 +143,6 @@ impl Server {
         Arc::clone(&self.handles)
     }
 
-    /// Returns a reader of the statistics so far.
     pub fn watcher(&self) -> Watcher {
         let exports = self.handles();
         Watcher { exports }
@@ -178,7 +177,7 @@ struct Acceptor<P: Protocol> {
 struct PendingHandshake<E> {
     stream: Stream,
     handshake: E,
-    until: Instant,
+    deadline: Instant,
     next_action: NextAction,
 }
 
@@ -204,9 +203,9 @@ impl<P: Protocol> Acceptor<P> {
                 }
             }
             let now = Instant::now();
-            self.handshakes.retain(|pending| pending.until > now);
+            self.handshakes.retain(|pending| pending.deadline > now);
             for number in ready.listeners {
-                // Without free descriptors a connection stays in the backlog.
+                // If there are no free descriptors, a connection stays in the backlog.
                 if let Ok(Some(stream)) = self.listeners[number].accept() {
                     self.accept(stream);
                 } else {
@@ -235,12 +234,12 @@ impl<P: Protocol> Acceptor<P> {
         }
         // poll(2) does not see data that are already decrypted.
         let has_more = |pending: &PendingHandshake<P::Handshake>| pending.stream.has_input();
-        let until = if self.handshakes.iter().any(has_more) {
+        let deadline = if self.handshakes.iter().any(has_more) {
             Some(Instant::now())
         } else {
-            self.handshakes.iter().map(|pending| pending.until).min()
+            self.handshakes.iter().map(|pending| pending.deadline).min()
         };
-        wait(&mut sockets, until);
+        wait(&mut sockets, deadline);
         let is_ready = |socket: &PollFd<'_>| !socket.revents().is_empty();
         let first = 1 + self.listeners.len();
         let ready: Vec<bool> = sockets.iter().map(is_ready).collect();
@@ -264,7 +263,7 @@ impl<P: Protocol> Acceptor<P> {
         let pending = PendingHandshake {
             handshake: self.protocol.accept(&stream),
             stream,
-            until: Instant::now() + HANDSHAKE_TIMEOUT,
+            deadline: Instant::now() + HANDSHAKE_TIMEOUT,
             next_action: NextAction::Step,
         };
         if let Some(pending) = self.advance(pending) {

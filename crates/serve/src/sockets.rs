@@ -33,7 +33,7 @@ impl Address {
         }
     }
 
-    /// Returns true if other machines can reach it.
+    /// Returns true if other machines can reach the address.
     pub fn is_public(&self) -> bool {
         match self {
             Self::Tcp(found) => found.iter().any(|address| !address.ip().is_loopback()),
@@ -57,7 +57,6 @@ impl std::fmt::Display for Address {
 /// A socket that accepts connections. The file of a Unix socket is removed on drop.
 pub struct Listener {
     socket: ListeningSocket,
-    /// The file to remove on drop.
     path: Option<PathBuf>,
 }
 
@@ -75,7 +74,7 @@ impl Listener {
         Self::new(socket, path)
     }
 
-    /// Returns the sockets opened by systemd for this process. Fails if any is not TCP or Unix.
+    /// Returns the sockets that systemd opened for this process. Fails if any is not TCP or Unix.
     pub fn activated() -> io::Result<Vec<Self>> {
         let mut given = listenfd::ListenFd::from_env();
         let mut all = Vec::new();
@@ -101,7 +100,7 @@ impl Listener {
         Ok(Self { socket, path })
     }
 
-    /// Returns true if other machines can reach it.
+    /// Returns true if other machines can reach the socket.
     pub fn is_public(&self) -> bool {
         match &self.socket {
             ListeningSocket::Tcp(socket) => {
@@ -120,7 +119,8 @@ impl Listener {
         }
     }
 
-    /// Returns the NBD URI (doc/uri.md of the NBD project) of an export; with TLS if `secure`.
+    /// Returns the NBD URI (doc/uri.md of the NBD project) of an export, with the TLS scheme if
+    /// `secure`.
     pub fn uri(&self, name: &str, secure: bool) -> String {
         let name = percent_encode(name);
         let scheme = if secure { "nbds" } else { "nbd" };
@@ -132,7 +132,7 @@ impl Listener {
             ListeningSocket::Unix(socket) => {
                 let address = socket.local_addr();
                 let path = address.ok().and_then(|address| {
-                    // Clients may have other working directories.
+                    // Clients may have different working directories.
                     let path = std::path::absolute(address.as_pathname()?).ok()?;
                     Some(path.display().to_string())
                 });
@@ -142,7 +142,8 @@ impl Listener {
         }
     }
 
-    /// Waits for a connection to a Unix socket, which will be blocking. Fails for a TCP socket.
+    /// Waits for a connection to a Unix socket; returns it in blocking mode. Fails for a TCP
+    /// socket.
     pub fn accept_unix(&self) -> io::Result<UnixStream> {
         let ListeningSocket::Unix(socket) = &self.socket else {
             return Err(io::Error::other("not a Unix socket"));
@@ -224,7 +225,6 @@ impl AsFd for Listener {
     }
 }
 
-/// A connected socket of any kind.
 pub(crate) trait Socket: Read + Write + AsFd + Send {}
 impl<T: Read + Write + AsFd + Send> Socket for T {}
 
@@ -335,7 +335,7 @@ mod tests {
     fn a_socket_without_a_listener_is_replaced() {
         let name = format!("diskarm-{} socket", std::process::id());
         let path = std::env::temp_dir().join(name);
-        // The file outlives the socket.
+        // The file remains after the socket is closed.
         drop(UnixListener::bind(&path).expect("a socket"));
         let address = Address::Unix(path.clone());
         let listener = Listener::bind(&address).expect("a socket");

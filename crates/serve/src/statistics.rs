@@ -14,18 +14,17 @@ pub struct Statistics {
     pub counts: Counts,
     /// Lateness of the replies to requests that take time: the time sent minus the time due.
     pub lateness: Histogram,
-    pub late: Span,
+    pub total_lateness: Span,
 }
 
 impl Statistics {
     /// Records a reply that was sent `late` after it was due.
     pub fn record_lateness(&mut self, late: Span) {
         self.lateness.record(late);
-        self.late += late;
+        self.total_lateness += late;
     }
 }
 
-/// Numbers of requests by type.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Counts {
     pub reads: u64,
@@ -54,7 +53,6 @@ pub enum Access {
     Trim,
     Zero,
     Status,
-    /// A command that does not access data.
     Other,
     Refused,
 }
@@ -72,7 +70,6 @@ impl Counts {
         ]
     }
 
-    /// Returns the numbers of unsuccessful requests by outcome.
     pub const fn unsuccessful(&self) -> [(&'static str, u64); 3] {
         [
             ("refused", self.refused),
@@ -146,7 +143,7 @@ impl Lateness {
         let replies = lateness.count();
         Some(Self {
             replies,
-            mean_us: statistics.late.as_ms() * 1e3 / replies as f64,
+            mean_us: statistics.total_lateness.as_ms() * 1e3 / replies as f64,
             p50_us: us(0.5)?,
             p99_us: us(0.99)?,
             p999_us: us(0.999)?,
@@ -157,7 +154,6 @@ impl Lateness {
     }
 }
 
-/// The message about a host that is too slow.
 pub const TOO_SLOW: &str = "this host is too slow for this drive";
 
 impl ExportStatistics {
@@ -230,22 +226,22 @@ impl RecordingSummary {
 
     pub fn line(&self) -> String {
         let mut line = format!("{}: {} requests recorded", self.file, self.requests);
-        let left_out = [
+        let omitted = [
             (self.flushes, "flush", "flushes"),
             (self.trims, "trim", "trims"),
             (self.failed, "failed request", "failed requests"),
             (self.power_cuts, "power cut", "power cuts"),
         ];
-        let left_out: Vec<String> = left_out
+        let omitted: Vec<String> = omitted
             .iter()
             .filter(|(count, ..)| *count > 0)
-            .map(|(count, one, several)| match count {
-                1 => format!("1 {one}"),
-                _ => format!("{count} {several}"),
+            .map(|(count, singular, plural)| match count {
+                1 => format!("1 {singular}"),
+                _ => format!("{count} {plural}"),
             })
             .collect();
-        if !left_out.is_empty() {
-            line += &format!("; left out: {}", left_out.join(", "));
+        if !omitted.is_empty() {
+            line += &format!("; left out: {}", omitted.join(", "));
         }
         line
     }
@@ -257,15 +253,15 @@ mod tests {
 
     #[test]
     fn the_verdict_depends_on_the_99th_percentile() {
-        let verdict = |late_ones: usize| {
+        let verdict = |late_count: usize| {
             let mut statistics = Statistics::default();
             for number in 0..1000 {
-                let us = if number < late_ones { 500.0 } else { 10.0 };
+                let us = if number < late_count { 500.0 } else { 10.0 };
                 statistics.record_lateness(Span::from_us(us));
             }
             let found = Lateness::new(&statistics, Span::from_us(100.0)).expect("replies");
             assert_eq!(found.replies, 1000);
-            let expected = 10.0 + 490.0 * late_ones as f64 / 1000.0;
+            let expected = 10.0 + 490.0 * late_count as f64 / 1000.0;
             assert!((found.mean_us - expected).abs() < 1e-9, "{found:?}");
             found.keeps_time
         };

@@ -12,15 +12,15 @@ use rustix::fs::{FallocateFlags, fallocate};
 
 use crate::nonblocking::Waker;
 
-/// The bytes of an export. Callers stay within its size.
+/// The bytes of an export. Callers must not exceed its size.
 pub trait Store: Send {
-    /// Reads from `offset` to fill `data`, which are undefined after an error.
+    /// Fills `data` with the bytes from `offset` on. After an error, the content is undefined.
     fn read(&mut self, offset: u64, data: &mut [u8]) -> io::Result<()>;
 
     /// Writes `data` at `offset`. After an error, part of the old data may be overwritten.
     fn write(&mut self, offset: u64, data: &[u8]) -> io::Result<()>;
 
-    /// Zeroes `length` bytes from `offset`. With `may_free`, they need not take up space.
+    /// Zeroes `length` bytes from `offset`. With `may_free`, the zeroes need not take up space.
     fn zero(&mut self, offset: u64, length: u64, may_free: bool) -> io::Result<()>;
 
     /// Returns the extent that begins at `offset`, limited to `length` bytes.
@@ -34,7 +34,7 @@ pub trait Store: Send {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extent {
     pub length: u64,
-    /// True if they take up no space and read as zeroes.
+    /// True if the bytes take up no space and read as zeroes.
     pub is_hole: bool,
 }
 
@@ -85,7 +85,8 @@ impl StoreSpec {
         }
     }
 
-    /// Opens a store of `bytes`. Fails if its file is unreadable, has another size, or is in use.
+    /// Opens a store of `bytes`. Fails if the file is unreadable, has a different size, or is in
+    /// use.
     pub fn open(&self, bytes: u64, is_read_only: bool) -> io::Result<Box<dyn Store>> {
         Ok(match self {
             Self::Memory => Box::new(SparseStore::empty(bytes)),
@@ -111,8 +112,8 @@ pub struct FileStore {
 }
 
 impl FileStore {
-    /// Opens the file at `path`, or creates a sparse file of `bytes`. Fails if it cannot be
-    /// opened, has another size, or is served by another program.
+    /// Opens the file at `path`, or creates a sparse file of `bytes`. Fails if the file cannot be
+    /// opened, has a different size, or is served by another program.
     pub fn open(path: &str, bytes: u64, is_read_only: bool) -> io::Result<Self> {
         let mut options = OpenOptions::new();
         options.read(true).write(!is_read_only);
@@ -120,26 +121,26 @@ impl FileStore {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 let file = options.write(true).create_new(true).open(path)?;
                 file.set_len(bytes)?;
-                // The directory entry must also survive.
+                // The directory entry must also survive a crash.
                 file.sync_all()?;
                 file
             }
             opened => opened?,
         };
-        lock(if is_read_only {
+        check_lock(if is_read_only {
             file.try_lock_shared()
         } else {
             file.try_lock()
         })?;
-        check(&file, bytes)?;
+        check_size(&file, bytes)?;
         Ok(Self { file, bytes })
     }
 }
 
 /// Explains why a file could not be locked.
-fn lock(locked: Result<(), TryLockError>) -> io::Result<()> {
+fn check_lock(locked: Result<(), TryLockError>) -> io::Result<()> {
     locked.map_err(|error| match error {
-        TryLockError::WouldBlock => io::Error::other("it is locked by another program"),
+        TryLockError::WouldBlock => io::Error::other("the file is locked by another program"),
         TryLockError::Error(error) => error,
     })
 }
@@ -149,7 +150,7 @@ fn file_size(mut file: &File) -> io::Result<u64> {
     file.seek(SeekFrom::End(0))
 }
 
-fn check(file: &File, expected: u64) -> io::Result<()> {
+fn check_size(file: &File, expected: u64) -> io::Result<()> {
     let found = file_size(file)?;
     if found == expected {
         return Ok(());
@@ -165,7 +166,7 @@ fn extent(file: &File, bytes: u64, offset: u64, length: u64) -> io::Result<Exten
     let data = match seek(file, SeekFrom::Data(offset)) {
         Ok(data) => data,
         Err(rustix::io::Errno::NXIO) => bytes,
-        // A block device, or a file system without support for holes.
+        // Block devices and some file systems do not support holes.
         Err(rustix::io::Errno::INVAL | rustix::io::Errno::OPNOTSUPP) => offset,
         Err(error) => return Err(error.into()),
     };
@@ -223,7 +224,7 @@ impl Store for FileStore {
 /// terabyte has no more than sixteen million chunks.
 const CHUNK: u64 = 1 << 16;
 
-/// A store in memory over zeroes or a read-only file: the chunks that were written, and the base.
+/// A store in memory: the chunks that were written, and a base of zeroes or a read-only file.
 ///
 /// Cost: memory for the written chunks, at most the export's size, and a lookup per touched chunk.
 pub struct SparseStore {
@@ -235,7 +236,7 @@ pub struct SparseStore {
 
 enum Chunk {
     Data(Box<[u8]>),
-    /// Zeroes over data of the file.
+    /// Zeroes that hide data of the file.
     Zero,
 }
 
@@ -274,12 +275,12 @@ impl SparseStore {
         }
     }
 
-    /// Opens a store over the file at `path`, which it never writes. Fails if the file cannot be
-    /// opened, has another size, or is locked by a writer.
+    /// Opens a store over the file at `path`, which is never written. Fails if the file cannot be
+    /// opened, has a different size, or is locked by a writer.
     pub fn over(path: &str, bytes: u64) -> io::Result<Self> {
         let file = File::open(path)?;
-        lock(file.try_lock_shared())?;
-        check(&file, bytes)?;
+        check_lock(file.try_lock_shared())?;
+        check_size(&file, bytes)?;
         Ok(Self {
             base: Some(file),
             ..Self::empty(bytes)
@@ -340,13 +341,13 @@ impl Store for SparseStore {
     fn read(&mut self, offset: u64, data: &mut [u8]) -> io::Result<()> {
         let mut left = data;
         for part in parts(offset, left.len() as u64) {
-            let (piece, rest) = left.split_at_mut(part.length);
+            let (piece, remaining) = left.split_at_mut(part.length);
             match self.chunks.get(&part.chunk) {
                 Some(Chunk::Data(data)) => piece.copy_from_slice(&data[part.from..][..part.length]),
                 Some(Chunk::Zero) => piece.fill(0),
                 None => self.read_base(part.chunk * CHUNK + part.from as u64, piece)?,
             }
-            left = rest;
+            left = remaining;
         }
         Ok(())
     }
@@ -354,9 +355,9 @@ impl Store for SparseStore {
     fn write(&mut self, offset: u64, data: &[u8]) -> io::Result<()> {
         let mut left = data;
         for part in parts(offset, data.len() as u64) {
-            let (piece, rest) = left.split_at(part.length);
+            let (piece, remaining) = left.split_at(part.length);
             self.chunk_mut(part.chunk)?[part.from..][..part.length].copy_from_slice(piece);
-            left = rest;
+            left = remaining;
         }
         Ok(())
     }
@@ -422,8 +423,8 @@ impl Store for SparseStore {
 }
 
 pub struct FileSyncer {
-    asked: Option<Sender<usize>>,
-    answered: Receiver<(usize, bool)>,
+    requests: Option<Sender<usize>>,
+    answers: Receiver<(usize, bool)>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -431,50 +432,50 @@ impl FileSyncer {
     /// Starts the thread with a duplicate of `file`. The thread wakes `waker` after each answer.
     pub fn new(file: &File, waker: Waker) -> io::Result<Self> {
         let file = file.try_clone()?;
-        let (asked, asks) = channel();
-        let (answer, answered) = channel();
-        let run = move || run(&file, &asks, &answer, &waker);
+        let (requests, inbox) = channel();
+        let (outbox, answers) = channel();
+        let run = move || run(&file, &inbox, &outbox, &waker);
         let thread = thread::Builder::new().name("sync".to_owned()).spawn(run)?;
         Ok(Self {
-            asked: Some(asked),
-            answered,
+            requests: Some(requests),
+            answers,
             thread: Some(thread),
         })
     }
 
     /// Requests that all data written so far be synchronised.
     pub fn request(&self, job: usize) {
-        if let Some(asked) = &self.asked {
-            asked
+        if let Some(requests) = &self.requests {
+            requests
                 .send(job)
-                .unwrap_or_else(|_| panic!("the thread runs until this is dropped"));
+                .unwrap_or_else(|_| panic!("the thread runs until the syncer is dropped"));
         }
     }
 
     /// Returns a job that has been synchronised, and whether that succeeded.
     pub fn answer(&self) -> Option<(usize, bool)> {
-        self.answered.try_recv().ok()
+        self.answers.try_recv().ok()
     }
 }
 
 impl Drop for FileSyncer {
     fn drop(&mut self) {
-        self.asked = None;
+        self.requests = None;
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
     }
 }
 
-fn run(file: &File, asks: &Receiver<usize>, answer: &Sender<(usize, bool)>, waker: &Waker) {
+fn run(file: &File, inbox: &Receiver<usize>, outbox: &Sender<(usize, bool)>, waker: &Waker) {
     let mut has_succeeded = true;
-    while let Ok(first) = asks.recv() {
-        // One call serves all jobs requested before it.
-        let jobs: Vec<usize> = std::iter::once(first).chain(asks.try_iter()).collect();
+    while let Ok(first) = inbox.recv() {
+        // One call synchronises the data of all jobs requested before it.
+        let jobs: Vec<usize> = std::iter::once(first).chain(inbox.try_iter()).collect();
         // After a failure the system may have dropped the data, so a later success means nothing.
         has_succeeded &= file.sync_data().is_ok();
         for job in jobs {
-            if answer.send((job, has_succeeded)).is_err() {
+            if outbox.send((job, has_succeeded)).is_err() {
                 return;
             }
         }

@@ -14,7 +14,7 @@ pub struct Speed(f64);
 impl Speed {
     pub const REAL: Self = Self(1.0);
 
-    /// Accepts 0.001 to 1000.
+    /// Accepts factors from 0.001 to 1000.
     pub fn new(factor: f64) -> Option<Self> {
         (0.001..=1000.0).contains(&factor).then_some(Self(factor))
     }
@@ -60,10 +60,10 @@ impl Clock {
 pub trait EventSource {
     type Output;
 
-    /// Returns the time of the next event if there is no further input.
+    /// Returns the time of the next event, assuming no further input.
     fn next_event(&self) -> Option<Instant>;
 
-    /// Advances to `now`, or to the first output before it, which is returned.
+    /// Advances to `now`, or only to the next output if it is due by then; returns that output.
     fn advance(&mut self, now: Instant) -> Option<Self::Output>;
 
     fn time_of(output: &Self::Output) -> Instant;
@@ -105,7 +105,7 @@ impl<D: Backing> EventSource for Unit<D> {
 ///
 /// Time starts with the first input that takes time, so a trace of the requests also starts there.
 /// An input enters the model at the time of the clock, and its output is due at the time that the
-/// model computes. Nothing here waits: the caller polls again at [`Self::next_due`].
+/// model computes. No method waits: the caller polls again at [`Self::next_due`].
 pub struct Timeline<T: EventSource> {
     pub model: T,
     speed: Speed,
@@ -115,7 +115,7 @@ pub struct Timeline<T: EventSource> {
     last_input: Option<HostInstant>,
     /// The time to which the model has advanced.
     latest: Instant,
-    /// Outputs that have not been taken, in order.
+    /// Outputs that [`Self::pop_due`] has not returned yet, in order.
     pub outputs: VecDeque<T::Output>,
 }
 
@@ -138,7 +138,7 @@ impl<T: EventSource> Timeline<T> {
         (&mut self.model, self.latest)
     }
 
-    /// Replaces the model; outputs that have not been taken are dropped.
+    /// Replaces the model, and drops the outputs that have not been returned yet.
     pub fn replace(&mut self, model: T) {
         self.model = model;
         self.outputs.clear();
@@ -146,7 +146,7 @@ impl<T: EventSource> Timeline<T> {
 
     /// Returns the time of the next output or event.
     pub fn next_due(&self) -> Option<HostInstant> {
-        let clock = self.any_clock()?;
+        let clock = self.clock_or_next()?;
         let done = self.outputs.front().map(T::time_of);
         let next = done.or_else(|| self.model.next_event());
         next.map(|at| clock.host_time(at))
@@ -157,13 +157,13 @@ impl<T: EventSource> Timeline<T> {
         if self.outputs.is_empty() {
             self.catch_up(now);
         }
-        let ended = self.outputs.pop_front()?;
-        let due = self.any_clock()?.host_time(T::time_of(&ended));
-        Some((ended, due))
+        let output = self.outputs.pop_front()?;
+        let due = self.clock_or_next()?.host_time(T::time_of(&output));
+        Some((output, due))
     }
 
-    /// Returns the clock, or the one that starts if the last input takes time.
-    fn any_clock(&self) -> Option<Clock> {
+    /// Returns the clock. Before time starts, returns the one to use if the last input takes time.
+    fn clock_or_next(&self) -> Option<Clock> {
         let start = |at| Clock::new(at, self.speed);
         self.clock.or(self.last_input.map(start))
     }
@@ -172,7 +172,7 @@ impl<T: EventSource> Timeline<T> {
         if self.clock.is_none() {
             self.advance(Instant::START);
             let takes_time = self.model.next_event().is_some();
-            self.clock = self.any_clock().filter(|_| takes_time);
+            self.clock = self.clock_or_next().filter(|_| takes_time);
         }
         let Some(clock) = self.clock else { return };
         let mut at = clock.drive_time(now).max(self.latest);
@@ -187,8 +187,8 @@ impl<T: EventSource> Timeline<T> {
     }
 
     fn advance(&mut self, at: Instant) {
-        while let Some(ended) = self.model.advance(at) {
-            self.outputs.push_back(ended);
+        while let Some(output) = self.model.advance(at) {
+            self.outputs.push_back(output);
         }
     }
 }
@@ -225,8 +225,8 @@ mod tests {
         }
     }
 
-    /// Returns the response times of requests, each of which arrives when the previous one
-    /// completes, in wall-clock time multiplied by `speed`.
+    /// Returns response times, in wall-clock time multiplied by `speed`. Each request arrives when
+    /// the previous one completes.
     fn responses(speed: f64) -> Vec<u64> {
         let model = Model::find("hp-c2247").expect("a drive");
         let start = HostInstant::now();
@@ -240,7 +240,7 @@ mod tests {
                 let request = Request::new(id, Op::Read, block, SectorCount(8));
                 let (device, at) = timeline.advance_to(now);
                 device.submit(at, request).expect("an idle drive");
-                // Only the last poll is late, or the following arrivals would also be late.
+                // Only the last poll is late. Otherwise, the following arrivals would also be late.
                 let late = Duration::from_micros(if id == 19 { 50 } else { 0 });
                 loop {
                     let next = timeline.next_due().expect("a pending event");
@@ -257,9 +257,9 @@ mod tests {
             .collect()
     }
 
-    /// The oracle is the drive without a clock.
+    /// The expected times are those of the drive without a clock.
     #[test]
-    fn requests_take_as_long_as_on_the_drive() {
+    fn response_times_are_those_of_the_drive() {
         let mut drive = Model::find("hp-c2247").expect("a drive").drive();
         let mut now = Instant::START;
         let expected: Vec<u64> = (0..20_u64)

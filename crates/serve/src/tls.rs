@@ -20,7 +20,7 @@ const MAX_READS: usize = 128;
 #[derive(Clone, Debug)]
 pub struct Tls {
     config: Arc<ServerConfig>,
-    /// True to refuse clients that do not encrypt.
+    /// True if clients that do not encrypt are refused.
     pub is_required: bool,
 }
 
@@ -56,20 +56,21 @@ impl Tls {
     /// The server's certificate with its chain.
     pub const CERTIFICATE: &str = "server-cert.pem";
     pub const KEY: &str = "server-key.pem";
-    /// The certificates of the authorities for client certificates.
+    /// The certificates of the authorities that sign client certificates.
     pub const AUTHORITY: &str = "ca-cert.pem";
 
-    /// Reads the files in `folder`, which have the same names as for nbdkit and QEMU. Clients must
-    /// encrypt; with `verifies_clients`, they must also have a certificate of the authority.
+    /// Reads the files in `folder`, whose names are those that nbdkit and QEMU use. Clients must
+    /// encrypt. With `verifies_clients`, they must also have a certificate signed by an authority.
     pub fn load(folder: &Path, verifies_clients: bool) -> Result<Self, TlsError> {
         let provider = Arc::new(ring::default_provider());
         let certificates = certificates(folder.join(Self::CERTIFICATE))?;
         let path = folder.join(Self::KEY);
         let parsed = PrivateKeyDer::from_pem_slice(&read(&path)?);
-        let key = parsed.map_err(|error| invalid(&path, error, "a private key in PEM"))?;
+        let key = parsed.map_err(|error| invalid_file(&path, error, "a private key in PEM"))?;
         let builder = ServerConfig::builder_with_provider(Arc::clone(&provider));
         let versioned = builder.with_safe_default_protocol_versions();
-        let base = versioned.unwrap_or_else(|error| panic!("ring supports them: {error}"));
+        let base =
+            versioned.unwrap_or_else(|error| panic!("ring supports the default versions: {error}"));
         let authenticated = if verifies_clients {
             base.with_client_cert_verifier(verifier(folder, provider)?)
         } else {
@@ -77,7 +78,7 @@ impl Tls {
         };
         let config = authenticated.with_single_cert(certificates, key);
         let expected = "the key of the certificate in server-cert.pem";
-        let mut config = config.map_err(|error| invalid(&path, error, expected))?;
+        let mut config = config.map_err(|error| invalid_file(&path, error, expected))?;
         // Connections are too rare for resumed sessions to be worth their memory.
         config.session_storage = Arc::new(NoServerSessionStorage {});
         config.send_tls13_tickets = 0;
@@ -97,22 +98,22 @@ fn verifier(
     let mut roots = RootCertStore::empty();
     for certificate in certificates(path.clone())? {
         let added = roots.add(certificate);
-        added.map_err(|error| invalid(&path, error, expected))?;
+        added.map_err(|error| invalid_file(&path, error, expected))?;
     }
     let builder = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider);
     let verifier = builder.build();
-    verifier.map_err(|error| invalid(&path, error, expected))
+    verifier.map_err(|error| invalid_file(&path, error, expected))
 }
 
-/// Reads the certificates in a file, at least one.
+/// Reads the certificates in a file, which must contain at least one.
 fn certificates(path: PathBuf) -> Result<Vec<CertificateDer<'static>>, TlsError> {
     let data = read(&path)?;
     let found: Result<Vec<_>, pem::Error> = CertificateDer::pem_slice_iter(&data).collect();
     let expected = "certificates in PEM";
     match found {
-        Ok(found) if found.is_empty() => Err(invalid(&path, "none", expected)),
+        Ok(found) if found.is_empty() => Err(invalid_file(&path, "none", expected)),
         Ok(found) => Ok(found),
-        Err(error) => Err(invalid(&path, error, expected)),
+        Err(error) => Err(invalid_file(&path, error, expected)),
     }
 }
 
@@ -123,7 +124,7 @@ fn read(path: &Path) -> Result<Vec<u8>, TlsError> {
     })
 }
 
-fn invalid(path: &Path, found: impl ToString, expected: &'static str) -> TlsError {
+fn invalid_file(path: &Path, found: impl ToString, expected: &'static str) -> TlsError {
     TlsError::Invalid {
         path: path.to_owned(),
         found: found.to_string(),
@@ -160,7 +161,7 @@ impl TlsSession {
                 break;
             }
             match self.connection.reader().read(&mut data[count..]) {
-                Ok(0) => return end(count),
+                Ok(0) => return end_of_input(count),
                 Ok(read) => {
                     count += read;
                     self.unread -= read;
@@ -170,7 +171,7 @@ impl TlsSession {
                 Err(error) => return Err(error),
             }
             match self.connection.read_tls(socket) {
-                Ok(0) => return end(count),
+                Ok(0) => return end_of_input(count),
                 Ok(_) => {}
                 Err(error) if is_retryable(&error) => break,
                 Err(error) => return Err(error),
@@ -183,7 +184,7 @@ impl TlsSession {
         Ok((count > 0).then_some(count))
     }
 
-    /// Encrypts as much as fits; returns `None` if there is no room.
+    /// Encrypts and sends as much as fits; returns `None` if there is no room.
     pub fn send(&mut self, socket: &mut impl Write, data: &[u8]) -> io::Result<Option<usize>> {
         if !self.flush(socket)? {
             return Ok(None);
@@ -222,7 +223,7 @@ impl TlsSession {
 }
 
 /// Returns the result of a read at the end of the connection.
-fn end(count: usize) -> io::Result<Option<usize>> {
+fn end_of_input(count: usize) -> io::Result<Option<usize>> {
     match count {
         0 => Err(ErrorKind::UnexpectedEof.into()),
         _ => Ok(Some(count)),

@@ -20,8 +20,8 @@ use crate::nonblocking::{WakeReceiver, Waker, wait};
 use crate::sockets::Stream;
 use crate::statistics::Statistics;
 
-/// The thread stops sleeping and polls the clock this long before something is due: longer than
-/// most machines take to wake up. At a hundred replies per second that is 2 % of a processor.
+/// The thread stops sleeping and polls the clock this long before something is due. Most machines
+/// wake up faster. At a hundred replies per second, polling takes 2 % of a processor.
 const WAKE_EARLY: Duration = Duration::from_micros(200);
 
 /// Time limit for outstanding replies when the service stops.
@@ -43,8 +43,8 @@ pub struct WorkerHandle<S> {
 }
 
 impl<S: Session> WorkerHandle<S> {
-    /// Starts the service that `make` returns, which may wake the thread with the waker. With
-    /// `spins` the thread never sleeps while requests are in progress.
+    /// Starts a thread for the service that `make` returns. The service can wake the thread with
+    /// the waker. With `spins`, the thread never sleeps while requests are in progress.
     pub fn start<D: Service<Session = S>>(
         spins: bool,
         make: impl FnOnce(Waker) -> io::Result<D>,
@@ -57,7 +57,7 @@ impl<S: Session> WorkerHandle<S> {
             inbox,
             woken,
             connections: Connections::new(),
-            stopping: None,
+            stop_deadline: None,
         };
         let thread = thread::Builder::new()
             .name("serve".to_owned())
@@ -86,7 +86,7 @@ impl<S: Session> WorkerHandle<S> {
         ))
     }
 
-    /// Stops accepting requests; the service ends when all have been answered.
+    /// Stops accepting requests; the service ends when all requests have been answered.
     pub fn stop(&self) {
         self.send(Message::Stop);
     }
@@ -106,7 +106,7 @@ impl<S: Session> WorkerHandle<S> {
 struct Ready {
     number: usize,
     /// True if the client has disconnected.
-    is_gone: bool,
+    has_disconnected: bool,
 }
 
 struct Worker<D: Service> {
@@ -116,7 +116,7 @@ struct Worker<D: Service> {
     woken: WakeReceiver,
     connections: Connections<D::Session>,
     /// The time by which the service must end; `None` until it is stopped.
-    stopping: Option<HostInstant>,
+    stop_deadline: Option<HostInstant>,
 }
 
 impl<D: Service> Worker<D> {
@@ -147,7 +147,7 @@ impl<D: Service> Worker<D> {
     fn sleep(&mut self) -> Vec<Ready> {
         let mut sockets = vec![PollFd::new(&self.woken, PollFlags::IN)];
         let mut numbers = Vec::new();
-        let mut until = self.next_wake();
+        let mut wake_at = self.next_wake();
         for (number, connection) in self.connections.iter() {
             let takes_input = self.takes_input(connection);
             let mut flags = PollFlags::empty();
@@ -157,19 +157,23 @@ impl<D: Service> Worker<D> {
             // poll(2) does not see data that are already decrypted.
             let has_more = takes_input && connection.stream.has_input();
             if has_more {
-                until = Some(HostInstant::now());
+                wake_at = Some(HostInstant::now());
             }
             numbers.push((number, has_more));
         }
-        wait(&mut sockets, until);
+        wait(&mut sockets, wake_at);
         let is_woken = !sockets[0].revents().is_empty();
         let ready = numbers
             .into_iter()
             .zip(&sockets[1..])
             .filter_map(|((number, has_more), socket)| {
                 let events = socket.revents();
-                let is_gone = events.intersects(PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL);
-                (!events.is_empty() || has_more).then_some(Ready { number, is_gone })
+                let has_disconnected =
+                    events.intersects(PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL);
+                (!events.is_empty() || has_more).then_some(Ready {
+                    number,
+                    has_disconnected,
+                })
             })
             .collect();
         if is_woken {
@@ -193,18 +197,18 @@ impl<D: Service> Worker<D> {
         };
         let connections = self.connections.iter();
         let pings = connections.map(|(_, connection)| connection.last_heard + PING_AFTER);
-        pings.chain(next).chain(self.stopping).min()
+        pings.chain(next).chain(self.stop_deadline).min()
     }
 
     fn takes_input(&self, connection: &Connection<D::Session>) -> bool {
-        self.stopping.is_none() && connection.session.wants_input()
+        self.stop_deadline.is_none() && connection.session.wants_input()
     }
 
     fn read_messages(&mut self) {
         while let Ok(message) = self.inbox.try_recv() {
             match message {
                 Message::Connect(connection)
-                    if self.stopping.is_none() && !self.service.cut_if_due() =>
+                    if self.stop_deadline.is_none() && !self.service.cut_if_due() =>
                 {
                     self.service.statistics().connections += 1;
                     let number = self.connections.insert(*connection);
@@ -218,10 +222,10 @@ impl<D: Service> Worker<D> {
                 Message::Control(command, answer) => {
                     let reply = self.service.execute_command(&command);
                     self.close_if_off();
-                    // The caller may have hung up.
+                    // The caller may have stopped waiting.
                     let _ = answer.send(reply);
                 }
-                Message::Stop => self.stopping = Some(HostInstant::now() + DRAIN_TIMEOUT),
+                Message::Stop => self.stop_deadline = Some(HostInstant::now() + DRAIN_TIMEOUT),
             }
         }
     }
@@ -235,7 +239,7 @@ impl<D: Service> Worker<D> {
 
     fn receive(&mut self, ready: &Ready) {
         let number = ready.number;
-        let is_stopping = self.stopping.is_some();
+        let is_stopping = self.stop_deadline.is_some();
         let Some(connection) = self.connections.get_mut(number) else {
             return;
         };
@@ -244,7 +248,7 @@ impl<D: Service> Worker<D> {
                 Ok(()) => {}
                 Err(_) => return self.close(number),
             }
-        } else if ready.is_gone {
+        } else if ready.has_disconnected {
             return self.close(number);
         }
         self.pump(number);
@@ -254,7 +258,7 @@ impl<D: Service> Worker<D> {
     fn pump(&mut self, number: usize) {
         let now = HostInstant::now();
         loop {
-            while self.stopping.is_none() {
+            while self.stop_deadline.is_none() {
                 match self.service.handle_next(number, &mut self.connections, now) {
                     Ok(true) => {}
                     Ok(false) => break,
@@ -309,7 +313,7 @@ impl<D: Service> Worker<D> {
     }
 
     fn close_ended(&mut self) {
-        let is_stopping = self.stopping.is_some();
+        let is_stopping = self.stop_deadline.is_some();
         let ended: Vec<usize> = self
             .connections
             .iter()
@@ -326,11 +330,11 @@ impl<D: Service> Worker<D> {
         }
     }
 
-    /// Returns true if all clients have been answered, or the time limit has passed.
+    /// Returns true if all clients have been answered or the time limit has passed.
     fn has_stopped(&self) -> bool {
-        let is_late = |until| HostInstant::now() >= until;
-        self.stopping
-            .is_some_and(|until| self.connections.is_empty() || is_late(until))
+        let is_late = |deadline| HostInstant::now() >= deadline;
+        self.stop_deadline
+            .is_some_and(|deadline| self.connections.is_empty() || is_late(deadline))
     }
 }
 
@@ -376,7 +380,8 @@ pub struct ConnectionError;
 
 /// The server's side of a connection after its handshake, without the socket.
 pub trait Session: Send + 'static {
-    /// Returns the free space for input. The caller reports what it used to [`Self::filled`].
+    /// Returns the free space for input. The caller passes the number of bytes read to
+    /// [`Self::filled`].
     fn room(&mut self) -> &mut [u8];
 
     fn filled(&mut self, count: usize);
@@ -407,7 +412,7 @@ pub trait Service: PowerControl + Send + 'static {
         Vec::new()
     }
 
-    /// Handles the next message that has arrived at a connection; returns false if there is none.
+    /// Handles the next message that has arrived on a connection; returns false if there is none.
     /// Fails if the client has violated the protocol in a way that requires closing the connection.
     fn handle_next(
         &mut self,
@@ -424,8 +429,8 @@ pub trait Service: PowerControl + Send + 'static {
         Vec::new()
     }
 
-    /// Moves replies to the output of a session while there is room.
-    /// Fails if data could not be read after the start of a reply that cannot report an error.
+    /// Moves replies to the output of a session while there is room. Fails if the store fails in
+    /// the middle of a reply, which can then no longer report an error.
     fn fill(&mut self, session: &mut Self::Session) -> Result<(), ConnectionError>;
 
     /// Removes a connection and aborts its requests.
@@ -449,7 +454,7 @@ pub struct Connection<S> {
     pub session: S,
     /// The due times of replies that have not been sent yet.
     pub due: Vec<HostInstant>,
-    /// The last time that the client sent something, or was pinged.
+    /// The last time that the client sent something or was pinged.
     pub last_heard: HostInstant,
     /// True if the client has been pinged and has not answered yet.
     pub is_pinged: bool,
@@ -493,7 +498,7 @@ impl<S: Session> Connection<S> {
             if self.session.output().is_empty() {
                 break;
             }
-            // Sending includes the time that the operating system takes to wake the client.
+            // The clock is read first, because sending includes the time taken to wake the client.
             sent_at = HostInstant::now();
             match self.stream.send(self.session.output())? {
                 Some(count) => self.session.sent(count),
@@ -501,14 +506,14 @@ impl<S: Session> Connection<S> {
             }
             has_sent = true;
         }
-        // A client that does not read its replies does not make the server late.
-        record(&mut self.due, sent_at, service.statistics());
+        // Replies that a client does not read do not count as late.
+        record_lateness(&mut self.due, sent_at, service.statistics());
         Ok(has_sent)
     }
 }
 
-/// Records the lateness of replies that were `due` and sent at `sent_at`.
-fn record(due: &mut Vec<HostInstant>, sent_at: HostInstant, statistics: &mut Statistics) {
+/// Records the lateness of replies that were due at the times `due` and were sent at `sent_at`.
+fn record_lateness(due: &mut Vec<HostInstant>, sent_at: HostInstant, statistics: &mut Statistics) {
     for due in due.drain(..) {
         let late = sent_at.saturating_duration_since(due).as_nanos();
         statistics.record_lateness(Span::from_ns(late as i64));

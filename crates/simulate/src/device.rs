@@ -51,10 +51,10 @@ impl Context<'_> {
 /// A device with its parameters, ready to be put in front of others.
 pub(crate) trait Config: fmt::Debug + Send + Sync {
     /// Builds the device in front of its members from `below`; `seed` is for random behaviour.
-    /// Fails if it needs to know more than the device below it provides.
+    /// Fails if the device needs to know more than the one below it provides.
     fn build(&self, below: &Below<'_>, seed: u64) -> Result<BoxedDevice, InputError>;
 
-    /// Returns the number of its members, which may be of several models.
+    /// Returns the number of its members. Their models may differ.
     fn members(&self) -> usize {
         1
     }
@@ -164,7 +164,7 @@ impl Below<'_> {
 
     /// Builds member `index` of several, with its own seed and starting angle.
     pub fn member(&self, index: u64) -> Result<BoxedDevice, InputError> {
-        // Odd, and different from the factors of levels, disks and streams.
+        // This factor is odd, and differs from those of levels, disks and streams.
         let seed = self.seed ^ (index + 1).wrapping_mul(0xe703_7ed1_a0b4_28db);
         let member = Below {
             drive: self.drive_of(index),
@@ -192,7 +192,7 @@ impl Below<'_> {
         })
     }
 
-    /// Returns the error for a policy in front of it that needs to know more than it provides.
+    /// Returns the error for a policy in front that needs to know more than the device provides.
     pub fn refused(&self, unknown: &InsufficientKnowledge) -> InputError {
         not_provided(&unknown.to_string(), self.levels)
     }
@@ -202,7 +202,7 @@ impl Level {
     /// Checks that it needs no more knowledge than is `known` about the levels `below` it.
     fn check_needs(&self, known: Knowledge, below: &[Self]) -> Result<(), InputError> {
         let DeviceInfo { name, needs, .. } = *self.info;
-        // A device with a policy checks the policy's needs when it is built.
+        // Building a device with a policy checks the needs of the policy.
         if needs == Knowledge::Inner || needs <= known {
             return Ok(());
         }
@@ -213,7 +213,7 @@ impl Level {
 
 /// Returns the seed of the device at `level`, counted from the bottom; all seeds differ.
 fn level_seed(seed: u64, level: usize) -> u64 {
-    // Odd, and different from the factor of streams.
+    // This factor is odd, and differs from that of streams.
     seed ^ (level as u64).wrapping_mul(0xd1b5_4a32_d192_ed03)
 }
 

@@ -44,7 +44,7 @@ impl Error {
         }
     }
 
-    /// Attributes the error to argument `name` if it is in `file`, which the user has not seen.
+    /// Attributes an error in `file`, which the user has not seen, to the argument `name`.
     pub(crate) fn in_place_of(self, file: &str, name: &str) -> Self {
         match self {
             Self::Input(mut error) if error.file() == Some(file) => {

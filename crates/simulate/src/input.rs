@@ -133,7 +133,7 @@ pub enum Issue {
     },
 }
 
-/// The name that stands for standard input.
+/// The file name that means standard input.
 pub const STANDARD_INPUT: &str = "-";
 
 /// Options for reading a trace.
@@ -209,7 +209,7 @@ pub enum Fitting {
     /// A request beyond the end of the target disk is an error.
     #[default]
     Refuse,
-    /// Blocks keep their relative position; the traced disk is taken to end at the last block used.
+    /// Block numbers are scaled as if the traced disk ended at the last block used.
     Scale,
     /// Blocks beyond the end wrap around to block 0.
     Fold,
@@ -219,7 +219,8 @@ pub enum Fitting {
 
 impl Fitting {
     /// Maps the requests of `file`, which `read` opens, to disks with `room` blocks. Fails if
-    /// `read` does; with [`Self::Scale`] also for an invalid record or a file readable only once.
+    /// `read` fails; with [`Self::Scale`], also if a record is invalid or the file can be read only
+    /// once.
     pub fn fit(
         self,
         room: SectorCount,
@@ -244,8 +245,8 @@ impl Fitting {
     }
 }
 
-/// Returns the minimum number of blocks of the traced disk. Fails at the first device too many,
-/// without reading the rest of the trace.
+/// Returns the minimum number of blocks of the traced disk. Fails at the first device beyond the
+/// maximum number, without reading the rest of the trace.
 fn traced_size(
     file: &str,
     read: impl Fn() -> Result<Box<dyn Notes>, TraceError>,
@@ -264,7 +265,7 @@ fn traced_size(
     Ok(SectorCount(end))
 }
 
-/// The maximum number of disks. With more, the device column likely holds something else.
+/// The maximum number of disks. If there are more, the device column probably means something else.
 pub const MAX_DISKS: u16 = 4096;
 
 /// Checks the disk number of `record`; `devices` are the devices of all disks so far.
@@ -279,7 +280,7 @@ pub(crate) fn check_disk(record: &Record, name: &str, devices: &[u32]) -> Result
 
 #[cold]
 fn too_many_devices(record: &Record, name: &str, devices: &[u32]) -> Error {
-    let expected = format!("at most {MAX_DISKS} devices, or `device` to choose");
+    let expected = format!("at most {MAX_DISKS} devices; use `device` to choose some");
     let found = devices.last().map_or_else(String::new, u32::to_string);
     TraceError::value(name, record.location, "device", &found, &expected).into()
 }
@@ -301,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_pass_ends_at_the_first_device_too_many() {
+    fn the_first_pass_ends_when_there_are_too_many_devices() {
         // With the maximum number, it continues to the invalid row.
         let error = traced_end(4096).unwrap_err();
         assert!(error.starts_with("many:4097: found 1 field"), "{error}");

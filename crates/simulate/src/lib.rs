@@ -1,10 +1,9 @@
 //! One simulation: a drive, a policy, and requests that are generated or traced.
 //!
 //! A [`System`] is a drive ([`Model`]), perhaps with a stack of [`devices`] in front of it; an
-//! [`Input`] is the requests; a [`Simulation`] combines both with the policy of the host's queue.
-//! Its result is a [`Run`], or one per replication. A callback follows its progress and may stop it
-//! ([`Progress`]); a [`Sink`] gets a row for each request. [`measured`] reads and replays measured
-//! traces.
+//! [`Input`] describes the requests; a [`Simulation`] combines both with the policy of the host's
+//! queue. Its result is a [`Run`], or one for each replication. A [`Progress`] callback may stop
+//! it; a [`Sink`] receives every completed request. [`measured`] reads and replays measured traces.
 //!
 //! ```
 //! use diskarm_core::sched::PolicyConfig;

@@ -31,7 +31,7 @@ pub struct RowRange {
 }
 
 impl RowRange {
-    /// Parses `A..B`; a missing bound is that of the trace. The error describes the syntax.
+    /// Parses `A..B`, in which either bound may be missing. The error describes the syntax.
     pub fn parse(text: &str) -> Result<Self, String> {
         const EXPECTED: &str = "expected rows A..B with A below B, such as 0..5000";
         let number = |text: &str, absent| match text {
@@ -61,13 +61,13 @@ pub struct MeasuredTrace {
     pub rows: Vec<MeasuredRequest>,
     /// The range of `rows` that was requested.
     pub range: Range<usize>,
-    /// Doubts about the rows, one line each.
+    /// Warnings about the rows, one line each.
     pub notes: Vec<String>,
 }
 
-/// Reads `rows` of the trace in `file`. Fails for an invalid trace, one without responses or
-/// pauses, or without these rows; a request beyond the end of the drive; and a drive with sectors
-/// that traces cannot express.
+/// Reads `rows` of the trace in `file`. Fails if the trace is invalid, lacks responses, pauses or
+/// these rows, or has a request beyond the end of the drive, and if traces cannot express the
+/// sectors of the drive.
 pub fn read(
     file: &str,
     options: &ReadOptions,
@@ -77,7 +77,7 @@ pub fn read(
     read_from(rows.from, file, options, rows, model)
 }
 
-/// Reads from row `first`, which is at or before the first of `rows`, to the last of `rows`.
+/// Reads the trace from row `first`, at or before the start of `rows`, to the end of `rows`.
 fn read_from(
     first: usize,
     file: &str,
@@ -117,7 +117,7 @@ fn read_from(
     }
     let notes = trace.notes().into_iter();
     let notes = notes.chain((widened > 0).then(|| blocks.widened(widened)));
-    let notes = notes.chain(response_doubts(&measured_rows, &model.spec));
+    let notes = notes.chain(response_warnings(&measured_rows, &model.spec));
     let notes = notes.map(|note| format!("{}: {note}", trace.name()));
     Ok(MeasuredTrace {
         range: rows.from - first..measured_rows.len(),
@@ -164,21 +164,21 @@ fn pause(record: &Record, end: Instant, file: &str) -> Result<Span, Error> {
     })
 }
 
-/// Returns doubts about the responses of `rows` on a drive of `spec`, one line each.
+/// Returns warnings about the responses of `rows` on a drive with this `spec`, one line each.
 ///
 /// * More than half of them are shorter than the bus transfer of their data alone: the unit is
-///   likely to be wrong. Fewer are accepted: the bus rate of a specification is not exact, and a
-///   measurement may begin late. Without a bus rate there is no doubt.
+///   probably wrong. Fewer are accepted, because the bus rate of a specification is not exact, and
+///   a measurement may begin late. This is not checked without a bus rate.
 /// * Some are 0, which no drive achieves. That is not an error: a coarse clock rounds short
 ///   responses down to 0, and the other rows remain valid.
-fn response_doubts(rows: &[MeasuredRequest], spec: &Spec) -> Vec<String> {
+fn response_warnings(rows: &[MeasuredRequest], spec: &Spec) -> Vec<String> {
     let count = rows.len();
-    let mut doubts = Vec::new();
+    let mut warnings = Vec::new();
     let is_short = |row: &&MeasuredRequest| row.response < bus_time(row, spec);
     let short = rows.iter().filter(is_short).count();
     if short > count / 2 {
         let sum: Span = rows.iter().map(|row| row.response).sum();
-        doubts.push(format!(
+        warnings.push(format!(
             "{short} of {count} responses are shorter than the bus transfer of their data alone, \
              and their mean is {:.3} ms: are these milliseconds?",
             sum.as_ms() / count as f64
@@ -187,11 +187,11 @@ fn response_doubts(rows: &[MeasuredRequest], spec: &Spec) -> Vec<String> {
     let is_zero = |row: &&MeasuredRequest| row.response == Span::ZERO;
     let zeros = rows.iter().filter(is_zero).count();
     if zeros > 0 {
-        doubts.push(format!(
+        warnings.push(format!(
             "{zeros} of {count} responses are 0, which no drive achieves: is the clock too coarse?"
         ));
     }
-    doubts
+    warnings
 }
 
 fn bus_time(row: &MeasuredRequest, spec: &Spec) -> Span {
@@ -226,7 +226,7 @@ pub struct Comparison {
     pub measured: SortedSpans,
     /// The simulated response times, with the platter initially at angle zero.
     pub simulated: SortedSpans,
-    /// Doubts about the trace, one line each.
+    /// Warnings about the trace, one line each.
     pub notes: Vec<String>,
 }
 
@@ -260,7 +260,7 @@ pub struct Predictions {
     pub range: Range<usize>,
     /// The quality of the predictions.
     pub figures: PredictionFigures,
-    /// Doubts about the trace, one line each.
+    /// Warnings about the trace, one line each.
     pub notes: Vec<String>,
 }
 
@@ -301,7 +301,8 @@ pub struct FitNames<'a> {
     pub rows: RowRange,
 }
 
-/// Fits `drive` to `rows`; calls `progress` after each stage. Fails if they do not determine it.
+/// Fits `drive` to `rows`; calls `progress` after each stage. Fails if there are too few rows, or
+/// if the trace is from another drive.
 pub fn fit_model(
     drive: &Model,
     rows: &[MeasuredRequest],
@@ -404,30 +405,30 @@ mod tests {
 
     /// The bus of the HP C2247 takes 1.701 ms for ten sectors read, 1.8686 ms for ten written.
     #[test]
-    fn responses_shorter_than_the_bus_transfer_are_doubtful_if_most_are() {
+    fn a_warning_reports_that_most_responses_are_shorter_than_the_bus_transfer() {
         let spec = Model::find("hp-c2247").expect("a drive").spec;
         let (read, write) = (Op::Read, Op::Write);
         let possible = [measured(read, 1701), measured(write, 1869)];
         let short = [measured(read, 1700), measured(write, 1868)];
-        assert_eq!(response_doubts(&possible, &spec), [""; 0]);
+        assert_eq!(response_warnings(&possible, &spec), [""; 0]);
         let half = [possible, short].concat();
-        assert_eq!(response_doubts(&half, &spec), [""; 0], "half");
+        assert_eq!(response_warnings(&half, &spec), [""; 0], "half");
         let more = [&possible[..], &short, &[measured(write, 1701)]].concat();
         let doubt = "3 of 5 responses are shorter than the bus transfer of their data alone, and \
                      their mean is 1.768 ms: are these milliseconds?";
-        assert_eq!(response_doubts(&more, &spec), [doubt]);
+        assert_eq!(response_warnings(&more, &spec), [doubt]);
         let mut unknown = spec;
         (unknown.bus.read_sector, unknown.bus.write_sector) = (Span::ZERO, Span::ZERO);
-        assert_eq!(response_doubts(&more, &unknown), [""; 0]);
+        assert_eq!(response_warnings(&more, &unknown), [""; 0]);
     }
 
     #[test]
-    fn a_response_of_0_is_doubtful() {
+    fn a_warning_reports_responses_of_0() {
         let spec = Model::find("hp-c2247").expect("a drive").spec;
         let rows = [0, 9000, 9000].map(|response_us| measured(Op::Read, response_us));
         let doubt = "1 of 3 responses are 0, which no drive achieves: is the clock too coarse?";
-        assert_eq!(response_doubts(&rows, &spec), [doubt]);
-        assert_eq!(response_doubts(&rows[1..], &spec), [""; 0]);
+        assert_eq!(response_warnings(&rows, &spec), [doubt]);
+        assert_eq!(response_warnings(&rows[1..], &spec), [""; 0]);
     }
 
     #[test]

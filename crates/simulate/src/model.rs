@@ -68,8 +68,8 @@ impl Model {
         })
     }
 
-    /// Finds the drive called `name`, to replace a `disk` of the drive `like`. Fails if there is no
-    /// such drive or its size differs; the error calls it `argument`.
+    /// Finds the drive called `name`, which is to replace the drive `like` with blocks as in
+    /// `disk`. Fails if there is no such drive or its size differs; the error is about `argument`.
     pub fn substitute(
         disk: Disk,
         like: &str,
@@ -134,14 +134,14 @@ impl Model {
 /// Parses a workload expression for `disk`, or reads the workload file if `text` ends in `.toml`.
 /// Fails for a workload that is invalid or does not fit on the disk, and for an unreadable file.
 pub fn workload(text: &str, disk: Disk) -> Result<Workload, Error> {
-    if Path::new(text).extension().is_none_or(|end| end != "toml") {
+    if Path::new(text).extension().is_none_or(|ext| ext != "toml") {
         let workload = Workload::parse(text, disk);
         return workload.map_err(|error| error.in_argument("workload").into());
     }
     Ok(Workload::parse_toml(&read_text(text)?, text, disk)?)
 }
 
-/// The size limit of a text file, in bytes; it stops the reading of endless files.
+/// The size limit of a text file, in bytes, so that reading an endless file stops.
 const MAX_TEXT: u64 = 16 << 20;
 
 /// Reads a text file. Fails if it cannot be read, is not UTF-8, or is larger than 16 MiB.

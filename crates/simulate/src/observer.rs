@@ -13,7 +13,7 @@ use diskarm_core::units::Instant;
 pub struct RunObserver<'a> {
     pub report: Report,
     pub backlog: Backlog,
-    /// `None` if no extras were requested: then they cost one check per request.
+    /// `None` if no extras were requested, which costs only one check per request.
     pub extras: Option<Box<Extras<'a>>>,
     pub calls: ProgressCalls<'a>,
     /// The run ends when more requests than this are outstanding at an arrival.
@@ -136,7 +136,7 @@ impl Observer for RunObserver<'_> {
     }
 }
 
-/// With fewer outstanding requests at the last arrival, there is a burst, not a growing backlog.
+/// Fewer outstanding requests than this at the last arrival are a burst, not a growing backlog.
 const MIN_BACKLOG: u64 = 100;
 
 #[derive(Default)]
@@ -187,8 +187,8 @@ pub fn never_stop(_: u64) -> ControlFlow<()> {
 
 const MAX_STRIDE: u64 = 1024;
 
-/// Calls become more frequent if they are further apart than this. Policies that search for an
-/// order take milliseconds per completion, others a tenth of a microsecond.
+/// If more time than this passes between calls, they become more frequent. Policies that search for
+/// an order take milliseconds per completion, others a tenth of a microsecond.
 const MAX_PAUSE: Duration = Duration::from_millis(10);
 
 /// Calls a [`Progress`] often enough that a run can be stopped without delay.

@@ -8,7 +8,8 @@ use rayon::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
 /// Calls `work` for each number below `count` on all processors, and returns the results in order.
-/// `progress` is called with the number of finished jobs, on any thread. Panics without threads.
+/// `progress` is called with the number of finished jobs, on any thread. Panics if no thread
+/// starts.
 pub fn map<T: Send>(
     count: usize,
     work: impl Fn(usize) -> T + Sync,
@@ -56,10 +57,10 @@ mod tests {
         let expected: Vec<usize> = (0..100).map(|number| number * number).collect();
         for threads in [1, 2, 7] {
             let counts = Mutex::new(Vec::new());
-            let count = |done| counts.lock().expect("no panic").push(done);
+            let count = |done| counts.lock().expect("no thread panicked").push(done);
             let squares = map_on(threads, 100, |number| number * number, count);
             assert_eq!(squares, expected, "{threads} threads");
-            let mut counts = counts.into_inner().expect("no panic");
+            let mut counts = counts.into_inner().expect("no thread panicked");
             counts.sort_unstable();
             assert_eq!(counts, (1..=100).collect::<Vec<u64>>());
         }

@@ -24,7 +24,7 @@ pub struct Run {
     /// The parts of the device that report their own metrics: disks as they were when the last
     /// request was completed; caches, failures and rebuilds as they were when the device was idle.
     pub parts: Vec<ComponentReport>,
-    /// Doubts about the drive or a trace, late disk failures, and data losses.
+    /// Warnings about the drive or a trace, late disk failures, and data losses.
     pub doubts: Vec<String>,
     /// Requested changes to the trace, one line each.
     pub changes: Vec<String>,
@@ -36,7 +36,7 @@ pub struct Run {
     pub is_stopped: bool,
 }
 
-/// Returns the doubts about the runs of one simulation, whose disk failures may differ.
+/// Returns the warnings about the runs of one simulation, whose disk failures may differ.
 pub fn doubts(runs: &[Run]) -> Vec<String> {
     let named = runs.iter().map(|run| {
         let seed = run.seed.map(|seed| format!("seed {seed}"));
@@ -45,9 +45,10 @@ pub fn doubts(runs: &[Run]) -> Vec<String> {
     combined_doubts(&named.collect::<Vec<_>>())
 }
 
-/// Returns the longest list of doubts; those that are not in all lists carry the list's name.
+/// Returns the longest list of warnings. A warning that is not in all lists is preceded by the name
+/// of its list.
 pub fn combined_doubts(named: &[(String, Vec<String>)]) -> Vec<String> {
-    // The first of the longest.
+    // Of several longest lists, the first.
     let longest = named.iter().rev().max_by_key(|(_, doubts)| doubts.len());
     let doubts = longest.iter().flat_map(|(name, doubts)| {
         doubts.iter().map(move |doubt| {
@@ -87,8 +88,8 @@ pub struct ReplayInfo {
     pub issue: Issue,
 }
 
-/// Returns doubts about failures of the `parts` of a device: those after the `last` completion, and
-/// those that lost data. `failed` is the number of failed requests.
+/// Returns warnings about failures of the `parts` of a device: those after the `last` completion,
+/// and those that lost data. `failed` is the number of failed requests.
 pub(crate) fn failure_doubts(parts: &[ComponentReport], last: Instant, failed: u64) -> Vec<String> {
     let doubts = parts.iter().flat_map(|part| match &part.work {
         Work::Redundancy(work) => redundancy_doubts(&part.name, work, last, failed),
@@ -149,7 +150,7 @@ impl Speedup {
 
 /// Returns the factor by which `fast` is faster than `slow`; `None` if a run counted no request.
 ///
-/// With several replications, the interval is Student's for their ratios: each pair of runs has the
+/// With several replications, the interval is Student's for the ratios of pairs of runs with the
 /// same requests. For single runs it is calculated from the batch-means intervals of both as if
 /// they were independent: with the same requests their errors tend to have the same sign, so the
 /// interval is too wide rather than too narrow.
@@ -184,7 +185,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn doubts_that_are_not_in_all_runs_name_theirs() {
+    fn warnings_that_are_not_in_all_runs_name_their_run() {
         let found = |all: &[(&str, &[&str])]| {
             let named = all.iter().map(|(name, doubts)| {
                 let doubts = doubts.iter().map(|&doubt| doubt.to_owned());
@@ -205,7 +206,7 @@ mod tests {
 
     /// The last request is completed at 12.3 s. A failure at the same instant is not late.
     #[test]
-    fn late_failures_and_lost_data_are_doubtful() {
+    fn late_failures_and_lost_data_are_reported() {
         let ms = |ms: u64| Instant::from_ns(ms * 1_000_000);
         let doubts = |name: &str, failures: &[(usize, u64)], lost: Option<DataLoss>, failed| {
             let failure = |&(member, at): &(usize, u64)| Failure { member, at: ms(at) };

@@ -49,7 +49,7 @@ pub struct Simulation<'a> {
 }
 
 impl<'a> Simulation<'a> {
-    /// Creates a simulation of `input` on `system` in the order of `policy`, without options.
+    /// Creates a simulation of `input` on `system` in the order of `policy`, with default options.
     pub fn new(system: &'a System, policy: &'a dyn MakePolicy, input: &'a Input) -> Self {
         Self {
             system,
@@ -79,7 +79,7 @@ impl<'a> Simulation<'a> {
     }
 
     /// Runs all replications, on every processor, or a trace once; `finished` is called with the
-    /// number of runs done. Fails with the errors of [`Self::run`].
+    /// number of finished runs. Fails with the errors of [`Self::run`].
     pub fn replications(
         &self,
         progress: Progress<'_>,
@@ -170,7 +170,7 @@ impl<'a> Simulation<'a> {
         self.stack_host(stack, 0)?;
         let next = || {
             let host = self.stack_host(stack, seed());
-            host.unwrap_or_else(|error| panic!("the stack was built before: {error}"))
+            host.unwrap_or_else(|error| panic!("the stack could be built before: {error}"))
         };
         self.replay_on(next, traced, progress, sink)
     }
@@ -226,7 +226,7 @@ impl<'a> Simulation<'a> {
             // Clients that wait for their requests cannot saturate the drive.
             is_saturated: run.is_saturated && is_open,
             disks: disks.collect(),
-            doubts: [run.doubts, rows.doubts()].concat(),
+            doubts: [run.doubts, rows.warnings()].concat(),
             changes: rows.changes(),
             seed: self.system.is_random().then_some(traced.seed),
             replayed: Some(ReplayInfo {
@@ -336,12 +336,11 @@ impl<'a> Simulation<'a> {
 /// The outcome of a run on independent devices.
 struct Outcome {
     run: Run,
-    /// The report of each device.
     reports: Vec<Report>,
     end: Option<EarlyEnd>,
 }
 
-/// Returns the seeds of independent stacks, which must differ from those of other runs.
+/// Returns the seeds of independent stacks. They must differ from the seeds of other runs.
 fn disk_seeds(seed: u64) -> impl Iterator<Item = u64> + Send {
     (0..).map(move |disk: u64| seed ^ disk.wrapping_mul(0xa076_1d64_78bd_642f))
 }

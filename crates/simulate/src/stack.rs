@@ -40,7 +40,7 @@ pub(crate) fn is_stack(text: &str) -> bool {
 }
 
 impl<'t> StackExpression<'t> {
-    /// Finds the devices in `text`, a stack. Fails for an unknown one, and one with nothing below.
+    /// Finds the devices in `text`, a stack. Fails if a device is unknown or has nothing below it.
     pub fn read(text: &'t str, field: &str) -> Result<Self, InputError> {
         let (mut drive, mut others, mut calls) = (text, Vec::new(), Vec::new());
         let mut field = field.to_owned();
@@ -122,8 +122,8 @@ impl DeviceStack {
         configs.fold(sectors, |below, config| config.capacity(below))
     }
 
-    /// Builds the devices in front of `drive`, or of its replacement by `disk`, for a run with this
-    /// seed. Fails for a device that needs to know more than the one below it provides.
+    /// Builds the devices in front of `drive`, or of replacements made by `disk`, for a run with
+    /// this seed. Fails if a device needs to know more than the one below it provides.
     pub(crate) fn build(
         &self,
         drive: &Model,
@@ -142,7 +142,7 @@ impl DeviceStack {
     }
 
     /// Returns the error for a policy in front of the stack that needs to know more than the stack
-    /// provides. The device that hides this has a queue itself, or its disks have.
+    /// provides. The device that hides this knowledge has a queue itself, or its disks do.
     pub(crate) fn refused(&self, unknown: &InsufficientKnowledge) -> InputError {
         let (name, policy) = (hiding_device(&self.levels), &unknown.policy);
         InputError::message(format!(

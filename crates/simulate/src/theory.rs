@@ -15,7 +15,7 @@ use diskarm_core::report::RequestTotals;
 use diskarm_core::request::Op;
 use diskarm_core::units::Span;
 use diskarm_queueing::mirrored::{
-    READ, Reads, SplitReads, WRITE, read_wait, saturation_rate, write_wait,
+    READ_DISTANCE, Reads, SplitReads, WRITE_DISTANCE, read_wait, saturation_rate, write_wait,
 };
 use diskarm_queueing::queues::{self, Class};
 use diskarm_queueing::{Distances, Moments, Service};
@@ -47,7 +47,7 @@ impl Rate {
         1_000.0 * self.per_ms()
     }
 
-    /// Returns the mean pause at twice this rate.
+    /// Returns the mean pause for twice this rate.
     pub fn halved(self) -> Span {
         Span::from_ms(self.pause.as_ms() / 2.0)
     }
@@ -81,7 +81,7 @@ pub fn compare(
         groups.push(reads_first(theory, simulator, &rates)?);
     }
     groups.push(shortest_access(theory, simulator, &rates)?);
-    // The values for two drives of one model with the same data.
+    // These values are for two drives of one model with the same data.
     groups.push(positioning(theory, simulator)?);
     groups.push(reads(theory, simulator, &rates)?);
     groups.push(by_address(simulator, &rates)?);
@@ -128,7 +128,7 @@ fn mean_response_ms(run: &Run) -> Option<f64> {
 }
 
 fn distances(theory: &Theory, alone: &Runs) -> Group {
-    let even = Distances::even(theory.distances.cylinders()).mean_cylinders();
+    let even = Distances::equal(theory.distances.cylinders()).mean_cylinders();
     let zoned = theory.distances.mean_cylinders();
     let values = vec![
         Value::new("even_cylinders", "with equal cylinders", even),
@@ -302,8 +302,8 @@ fn positioning(theory: &Theory, simulator: &Simulator<'_>) -> Result<Group, Erro
     let first = "wait for the first of two copies, ms";
     let last = "wait for the last of two copies, ms";
     let values = vec![
-        Value::new("read_distance_cylinders", near, READ * stroke).approximate(),
-        Value::new("write_distance_cylinders", far, WRITE * stroke).approximate(),
+        Value::new("read_distance_cylinders", near, READ_DISTANCE * stroke).approximate(),
+        Value::new("write_distance_cylinders", far, WRITE_DISTANCE * stroke).approximate(),
         Value::new("read_rotation_ms", first, read_wait(2) * turn).approximate(),
         Value::new("write_rotation_ms", last, write_wait(2) * turn).with_simulation(last_wait),
         Value::new(

@@ -11,7 +11,7 @@ use crate::error::Error;
 use crate::input::{Fitting, Issue, TraceReplay, check_disk};
 use crate::system::System;
 
-/// The requests of traces, with a disk for each device. Ends at an invalid row: [`Self::finish`].
+/// The requests of traces, with a disk for each device, up to an invalid row ([`Self::finish`]).
 pub struct TraceRows {
     trace: Disks<Box<dyn Notes>>,
     files: Vec<String>,
@@ -50,7 +50,7 @@ impl TraceRows {
     pub fn open(traced: &TraceReplay, system: &System) -> Result<Self, Error> {
         let blocks = BlockConverter::new(system.disk(), &system.name)?;
         let mut rows = Self {
-            trace: Disks::new(read_changed(traced, blocks.room())?),
+            trace: Disks::new(read_changed(traced, blocks.capacity())?),
             files: traced.files.clone(),
             disks_per_device: traced.fitting.disks_per_device(),
             blocks,
@@ -102,8 +102,8 @@ impl TraceRows {
         self.trace.devices().iter().map(origin).collect()
     }
 
-    /// Returns doubts about the traces, one line each.
-    pub fn doubts(&self) -> Vec<String> {
+    /// Returns warnings about the traces, one line each.
+    pub fn warnings(&self) -> Vec<String> {
         let readers = self.trace.readers().into_iter();
         let notes = readers.flat_map(|reader| {
             let notes = reader.notes().into_iter();
@@ -119,7 +119,7 @@ impl TraceRows {
         self.trace.inner().changes()
     }
 
-    /// Checks that the rows did not end at an invalid one.
+    /// Returns an error if the rows ended at an invalid one.
     pub fn finish(&mut self) -> Result<(), Error> {
         self.failure.take().map_or(Ok(()), Err)
     }
@@ -210,8 +210,8 @@ impl BlockConverter {
         let is_divisor = BLOCK_BYTES.is_multiple_of(sector_bytes);
         if !is_divisor && !sector_bytes.is_multiple_of(BLOCK_BYTES) {
             let expected = format!(
-                "a drive with sectors that divide a trace's blocks of {BLOCK_BYTES} bytes or are \
-                 multiples of them; it has sectors of {sector_bytes}"
+                "a drive whose sector size divides or is a multiple of a trace's block size, \
+                 {BLOCK_BYTES} bytes; this drive has sectors of {sector_bytes} bytes"
             );
             return Err(Error::argument("drive", name, expected));
         }
@@ -225,7 +225,7 @@ impl BlockConverter {
     }
 
     /// Returns the number of blocks that fit on the drive.
-    pub fn room(self) -> SectorCount {
+    pub fn capacity(self) -> SectorCount {
         SectorCount(self.count)
     }
 
@@ -236,7 +236,7 @@ impl BlockConverter {
         (Lbn(first), SectorCount(end - first))
     }
 
-    /// Returns true if `record` does not begin and end with sectors of the drive.
+    /// Returns true unless `record` begins and ends at sector boundaries of the drive.
     #[inline]
     pub fn widens(self, record: &Record) -> bool {
         let size = self.blocks_per_sector;
@@ -286,13 +286,13 @@ pub struct Arrivals {
 }
 
 impl Arrivals {
-    /// Reads `traced` for a device like `system`. Fails for an invalid trace, one without arrivals
-    /// or with several devices, and for requests not issued at arrival times or spread over several
-    /// disks.
+    /// Reads `traced` for a device like `system`. Fails if the trace is invalid, lacks arrivals or
+    /// has several devices, and if requests are not issued at their arrival times or are spread
+    /// over several disks.
     pub fn read(traced: &TraceReplay, system: &System) -> Result<Self, Error> {
         let name = traced.files.join(", ");
         if let Issue::Outstanding { clients, .. } = traced.issue {
-            let expected = "it to be absent, as requests are issued at their arrival times";
+            let expected = "no value, as requests are issued at their arrival times";
             let found = clients.to_string();
             return Err(Error::argument("outstanding", found, expected));
         }
@@ -309,11 +309,11 @@ impl Arrivals {
             return Err(Error::argument("trace", name, expected));
         };
         if rows.origins().len() > 1 {
-            let expected = "a trace of one device, or `device` to choose";
+            let expected = "a trace of one device; use `device` to choose one";
             return Err(Error::argument("trace", name, expected));
         }
         Ok(Self {
-            warnings: rows.doubts(),
+            warnings: rows.warnings(),
             changes: rows.changes(),
             requests,
         })
@@ -324,25 +324,25 @@ impl Arrivals {
 /// their responses. Fails if traces cannot express the sectors of `system`.
 pub fn records(recording: &Recording, system: &System) -> Result<Vec<Record>, Error> {
     let blocks = BlockConverter::new(system.disk(), &system.name)?;
-    let passed = recording.requests().iter().zip(1..);
-    let records = passed.filter_map(|(passed, row)| to_record(blocks, passed, Location::Row(row)));
+    let recorded = recording.requests().iter().zip(1..);
+    let records = recorded.filter_map(|(one, row)| to_record(blocks, one, Location::Row(row)));
     Ok(records.collect())
 }
 
 /// Converts a request to a row of a trace, if it is a successful read or write.
 pub fn to_record(
     blocks: BlockConverter,
-    passed: &RecordedRequest,
+    recorded: &RecordedRequest,
     location: Location,
 ) -> Option<Record> {
-    let completion = passed.completion?;
-    let request = &passed.request;
+    let completion = recorded.completion?;
+    let request = &recorded.request;
     if request.op == Op::Flush || !completion.status.is_success() {
         return None;
     }
     let (start, sectors) = blocks.touched(request);
     Some(Record {
-        arrival: Some(passed.arrived),
+        arrival: Some(recorded.arrived),
         device: request.unit.into(),
         response: Some(completion.response()),
         service: Some(completion.service()),

@@ -44,7 +44,7 @@ impl Axis {
 }
 
 impl AxisValue {
-    /// Returns `value` with neither a label nor fields of its own.
+    /// Returns an axis value without fields, whose label is `value` itself.
     pub fn plain(value: Scalar) -> Self {
         Self {
             label: value.to_string(),
@@ -53,7 +53,6 @@ impl AxisValue {
         }
     }
 
-    /// Returns true if `text` is its label or its value.
     fn matches(&self, text: &str) -> bool {
         self.label == text || self.value.to_string() == text
     }
@@ -106,7 +105,7 @@ pub fn describe_except(axes: &[Axis], point: &Point, except: usize) -> String {
 pub struct Selection(Vec<(usize, Vec<usize>)>);
 
 impl Selection {
-    /// Reads a table of axes: a value, a list of values, or `{ from, to }`.
+    /// Reads a table that selects a value, a list of values or a range `{ from, to }` per axis.
     pub fn read(table: &toml::Table, axes: &[Axis], at: &Location) -> Result<Self, InputError> {
         let mut selected = Vec::new();
         for (name, value) in table {
@@ -129,7 +128,7 @@ impl Selection {
         named.is_none_or(|(_, indices)| indices.contains(&index))
     }
 
-    /// Replaces the value of each selected axis in `point`; `None` if an axis has several.
+    /// Moves `point` to the selected value of each axis; `None` if an axis has several.
     pub fn counterpart(&self, point: &Point) -> Option<Point> {
         let mut moved = point.clone();
         for (axis, indices) in &self.0 {
@@ -199,7 +198,7 @@ fn index_of(value: &toml::Value, axis: &Axis, at: &Location) -> Result<usize, In
     })
 }
 
-/// Returns the numbers of an axis from `from` to `to`, both included; at least one.
+/// Returns the indices of the values from `from` to `to`, both included. Fails if there are none.
 fn indices_within(
     range: &toml::Table,
     axis: &Axis,

@@ -42,20 +42,20 @@ pub(crate) const KEYS: &[&str] = &[
 pub struct Inputs {
     /// A name in the catalogue, or the path of a `.toml` file.
     pub drive: String,
-    /// Values to set in its specification, as TOML by dotted key.
+    /// The values to set in the drive's specification, as TOML, by dotted key.
     pub spec: BTreeMap<String, String>,
-    /// The policy, as for `--policy`.
+    /// The policy, in the syntax of `--policy`.
     pub policy: String,
     pub source: CellInput,
-    /// The number of completions that are left out of the results.
+    /// The number of completions at the start of a run that are left out of the results.
     pub warm_up: u64,
     /// A run ends as saturated when more requests than this are waiting.
     pub max_waiting: Option<u64>,
     pub measure: Measure,
-    /// The options of the measure `scan`, by keys named after the flags of `diskarm scan`.
+    /// The options of the measure `scan`, keyed by the flags of `diskarm scan`.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub scan: BTreeMap<String, String>,
-    /// The sizes that the measure `predictions` judges: `5..9` in sectors.
+    /// The request sizes that the measure `predictions` covers, in sectors, such as `5..9`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sizes: Option<String>,
 }
@@ -67,16 +67,16 @@ pub enum CellInput {
     /// A workload.
     #[serde(rename = "drawn")]
     Generated {
-        /// The workload, as for `--workload`.
+        /// The workload, in the syntax of `--workload`.
         workload: String,
         /// The number of requests in a run.
         requests: u64,
     },
     /// A trace file.
     Traced {
-        /// The path.
+        /// The path of the file.
         trace: String,
-        /// Changes to the trace, named after the flags of `diskarm simulate`.
+        /// Changes to the trace, keyed by the flags of `diskarm simulate`.
         changes: BTreeMap<String, String>,
     },
 }
@@ -88,12 +88,12 @@ pub struct Replications {
     pub seed: u64,
     pub min: u32,
     pub max: u32,
-    /// Runs are added until the half-width of the first metric's interval is this share of its
-    /// mean.
+    /// Runs are added until the half-width of the first metric's interval is at most this fraction
+    /// of its mean.
     pub until_ci95: Option<f64>,
 }
 
-/// A cell: a point of the study and what it simulates.
+/// A point of the study, and what is simulated there.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cell {
     pub point: Point,
@@ -102,7 +102,6 @@ pub struct Cell {
 }
 
 impl Cell {
-    /// Reads the cell at `point` of the study `text`, with the keys of `[cell]`.
     pub(crate) fn read(
         text: StudyText<'_>,
         axes: &[Axis],
@@ -158,15 +157,15 @@ impl Cell {
         })
     }
 
-    /// Returns true if runs with different seeds may differ: those of generated requests, and of a
-    /// scan, whose drive may behave randomly. Nothing else about a trace is random.
+    /// Returns true if runs with different seeds may differ: if the requests are generated, or if a
+    /// scan is measured, whose drive may behave randomly.
     pub(crate) fn is_random(&self) -> bool {
         let is_generated = matches!(self.inputs.source, CellInput::Generated { .. });
         is_generated || self.inputs.measure == Measure::Scan
     }
 }
 
-/// More waiting requests than at any load that a drive can sustain.
+/// At any load that a drive can sustain, fewer requests than this are waiting.
 const MAX_WAITING: u64 = 2_000;
 
 struct CellKeys<'a> {
@@ -209,7 +208,7 @@ impl CellKeys<'_> {
     fn text(&self, key: &str) -> Result<String, InputError> {
         let found = self.scalar(key)?.map(|scalar| scalar.to_string());
         let found = found.filter(|text| !text.is_empty());
-        let expected = || self.expected("it to be set");
+        let expected = || self.expected("a value");
         found.ok_or_else(|| self.location(key).error("nothing", expected()))
     }
 
@@ -226,13 +225,13 @@ impl CellKeys<'_> {
         Ok(whole as u64)
     }
 
-    /// Checks that there is either a workload or a trace, with the keys that belong to it.
+    /// Checks that the cell has either a workload or a trace, and no key that does not apply to it.
     fn check_source(&self) -> Result<(), InputError> {
         let has = |key: &&&str| self.keys.contains_key(**key);
         let expected = "a workload or a trace";
         let (source, others) = match (has(&&"workload"), has(&&"trace")) {
             (true, false) => ("workload", TRACE_KEYS.to_vec()),
-            // The drive of a scan may behave randomly, so that runs differ.
+            // The drive of a scan may behave randomly, so its runs may differ.
             (false, true) if self.measure()? == Measure::Scan => ("trace", LENGTH_KEYS.to_vec()),
             (false, true) => ("trace", [LENGTH_KEYS, RANDOM_KEYS].concat()),
             (false, false) => return Err(self.location("workload").error("neither", expected)),
@@ -255,7 +254,7 @@ impl CellKeys<'_> {
         Ok(changes)
     }
 
-    /// Returns the table `key`, with each value as `write` formats it; empty if it is absent.
+    /// Returns the table `key`, with each value formatted by `write`; empty if the key is absent.
     fn table(
         &self,
         key: &str,
@@ -280,7 +279,7 @@ impl CellKeys<'_> {
         })
     }
 
-    /// Formats a value as TOML, with its placeholders replaced, also in a list.
+    /// Formats a value, or a list of values, as TOML with its placeholders replaced.
     fn to_toml(&self, value: &toml::Value, at: &Location) -> Result<String, InputError> {
         match value {
             toml::Value::Array(values) => {
@@ -384,7 +383,7 @@ impl CellKeys<'_> {
 /// Keys that need `trace`; each is a flag of `diskarm simulate`.
 const TRACE_KEYS: &[&str] = &["faster", "fit", "device", "from", "until", "outstanding"];
 
-/// Keys that need `workload`, as a trace has an end.
+/// Keys that need `workload`: a trace determines its own number of requests.
 const LENGTH_KEYS: &[&str] = &["requests"];
 
 /// Keys that need randomness: a workload, or the measure `scan`.

@@ -1,4 +1,4 @@
-//! The claims of a study, as checks that readers can repeat: one file per family of checks.
+//! The claims of a study and their checks, with one file for each family of checks.
 
 mod along;
 mod check;
@@ -40,7 +40,7 @@ pub struct Claim {
     pub model_check: bool,
     /// The reason why it fails, if that was investigated.
     pub known: Option<KnownReason>,
-    /// The reason why it may not be measured.
+    /// The reason why it is not measured, if known.
     pub not_measured: Option<String>,
     #[serde(skip)]
     check: Arc<Check>,
@@ -50,10 +50,10 @@ pub struct Claim {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum BoundsOrigin {
-    /// They are the source's, or follow from its wording.
+    /// The source gives them, or they follow from its wording.
     #[default]
     Source,
-    /// They are chosen here: the source has no number.
+    /// The study chose them, because the source gives no number.
     Ours,
 }
 
@@ -77,11 +77,11 @@ pub const CHECKS: &[CheckInfo] = &[
 pub struct Judgement {
     /// The verdict on all of its cells.
     pub verdict: Verdict,
-    /// The numbers measured here.
+    /// The measured numbers, as text.
     pub ours: String,
     /// True if the study explains why it fails or is not measured.
     pub explained: bool,
-    /// The numbers measured here, one by one.
+    /// The measured numbers, one by one.
     pub numbers: Vec<Number>,
 }
 
@@ -91,7 +91,7 @@ pub struct JudgedClaim<'s> {
     /// The claim itself.
     #[serde(flatten)]
     pub claim: &'s Claim,
-    /// Its verdict, and the numbers.
+    /// Its verdict and its numbers.
     #[serde(flatten)]
     pub judged: Judgement,
 }
@@ -111,7 +111,7 @@ impl JudgedClaim<'_> {
         }
     }
 
-    /// Returns true if its numbers are ratios of metrics, and not metrics themselves.
+    /// Returns true if its numbers are ratios of metrics rather than metrics.
     pub fn is_of_ratios(&self) -> bool {
         self.judged.verdict != Verdict::NotMeasured && self.claim.check.is_of_ratios
     }
@@ -131,7 +131,7 @@ impl Claim {
         [bounds, kind].into_iter().flatten().collect()
     }
 
-    /// Judges it by the results of its study.
+    /// Judges the claim by the results of its study.
     pub fn judge(&self, results: &Results<'_>) -> Judgement {
         let found = (self.check.judge)(results);
         let explained = match found.verdict {
@@ -150,7 +150,7 @@ impl Claim {
         }
     }
 
-    /// Returns the claim for a short form that lacks its cells.
+    /// Returns this claim for a short form that leaves its cells out: it is not measured.
     pub(crate) fn without_cells(&self) -> Self {
         let finding = |_: &Results<'_>| Finding {
             verdict: Verdict::NotMeasured,
@@ -226,8 +226,8 @@ const CAUSES: [&str; 5] = [
     "model-defect",
 ];
 
-/// A known reason for the failure of a claim. It applies to numbers of its cells and within its
-/// bounds.
+/// A known reason for the failure of a claim. It applies only to numbers that belong to its cells
+/// and lie within its bounds.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct KnownReason {
@@ -263,7 +263,6 @@ impl KnownReason {
         format!("{}, {}", self.cause, self.evidence)
     }
 
-    /// Returns true if it explains all `numbers` that fail the check.
     fn explains(&self, axes: &[Axis], numbers: &[Number]) -> bool {
         let is_failure = |number: &&Number| number.verdict == Verdict::Fails;
         let mut failures = numbers.iter().filter(is_failure);
@@ -285,7 +284,7 @@ impl KnownReason {
         let (Some(min), Some(max)) = (self.at_least, self.at_most) else {
             return false;
         };
-        // It is outside the bounds only if its whole interval is.
+        // A number is outside the bounds only if its whole interval is.
         let bounds = Bounds::new(Some(min), Some(max), 0.0);
         bounds.verdict_between(number.low, number.high) != Verdict::Fails
     }
@@ -296,7 +295,6 @@ impl KnownReason {
         labels.all(|label| self.traces.contains(label))
     }
 
-    /// Checks its values as written in the file, and finds its cells.
     fn validate(mut self, axes: &[Axis], at: &Location) -> Result<Self, InputError> {
         if !CAUSES.contains(&self.cause.as_str()) {
             return Err(at.part("cause").unknown(&self.cause, "a cause", &CAUSES));
@@ -309,7 +307,7 @@ impl KnownReason {
         }
         let is_short = axes.iter().any(|axis| !axis.left_out.is_empty());
         self.cells = match Selection::read(&self.selected, axes, &at.part("where")) {
-            // It was read in the full form, so the short form must leave its cells out.
+            // The selection is valid in the full form, so the short form must leave its cells out.
             Err(_) if is_short => None,
             cells => Some(cells?),
         };
@@ -326,7 +324,7 @@ impl KnownReason {
                 Err(command.error("nothing", expected))
             }
             ("conjecture", Some(found)) => {
-                let expected = "it to be absent, as evidence is \"conjecture\"";
+                let expected = "no command, as evidence is \"conjecture\"";
                 Err(command.error(format!("{found:?}"), expected))
             }
             (other, _) => {
@@ -336,8 +334,8 @@ impl KnownReason {
         }
     }
 
-    /// Checks that both bounds are present and in order, or absent if only saturated cells are
-    /// explained.
+    /// Checks that both bounds are present and in order. Both may be absent if the reason explains
+    /// only saturated cells.
     fn check_bounds(&self, at: &Location) -> Result<(), InputError> {
         let missing = |key, expected: &str| Err(at.part(key).error("nothing", expected));
         match (self.at_least, self.at_most) {
@@ -359,11 +357,11 @@ pub struct Count {
     /// The numbers of claims that are not model checks.
     #[serde(flatten)]
     pub claims: Verdicts,
-    /// The number of model checks: their verdicts do not concern a paper.
+    /// The numbers of model checks, whose verdicts say nothing about a paper.
     pub model_checks: Verdicts,
 }
 
-/// The number of claims with each verdict; `known` are those for which the study gives the reason.
+/// The number of claims with each verdict; `known` marks those whose reason the study gives.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Verdicts {
     holds: usize,
@@ -397,13 +395,13 @@ impl Count {
         count
     }
 
-    /// Returns the number of those that do not hold and need an explanation.
+    /// Returns the number of claims and model checks that still need an explanation.
     pub fn unexplained(&self) -> usize {
         let [claims, checks] = [self.claims, self.model_checks].map(|k| k.fails + k.not_measured);
         claims + checks
     }
 
-    /// Formats it as a line: `31 claims: 27 hold, 2 unsure, 2 fail; 3 model checks: 3 hold`.
+    /// Formats the counts in one line: `31 claims: 27 hold, 4 fail; 3 model checks: 3 hold`.
     pub fn text(&self) -> String {
         let claims = self.claims.text("claim");
         let claims = claims.unwrap_or_else(|| "no claims".to_owned());
@@ -415,7 +413,7 @@ impl Count {
 }
 
 impl Verdicts {
-    /// Formats it as `28 claims: 27 hold, 1 unsure`; `None` if there are none.
+    /// Formats the counts as `28 claims: 27 hold, 1 unsure`; `None` if all are 0.
     fn text(&self, what: &str) -> Option<String> {
         let not_measured_known = "not measured for a known reason";
         let parts = [

@@ -24,7 +24,7 @@ pub enum StudyError {
     Busy(PathBuf),
     /// The results folder was written by another version of the program.
     OtherVersion {
-        /// The file in it that contains the version.
+        /// The file in the folder that contains the version.
         path: PathBuf,
         /// The version that wrote it.
         found: String,
@@ -123,7 +123,7 @@ impl From<InputError> for StudyError {
 /// The version of the program.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// A digest of the sources that runs depend on: builds of one version may differ.
+/// A digest of the sources that runs depend on, because builds of one version may differ.
 pub const BUILD: &str = env!("DISKARM_SOURCES");
 
 /// The version and the build.

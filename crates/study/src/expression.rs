@@ -1,4 +1,4 @@
-//! Values of a study as written: scalars, their positions in the file, and templates.
+//! The values in a study file: scalars, their locations, and templates.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Display};
@@ -21,7 +21,6 @@ pub enum Scalar {
 }
 
 impl Scalar {
-    /// Converts a TOML value if it is a scalar.
     pub(crate) fn new(value: &toml::Value) -> Option<Self> {
         match value {
             toml::Value::Boolean(flag) => Some(Self::Flag(*flag)),
@@ -59,7 +58,6 @@ pub(crate) struct StudyText<'a> {
 }
 
 impl<'a> StudyText<'a> {
-    /// Returns the location of the field `field`, whose value is at `span`.
     pub(crate) fn location(self, span: &Range<usize>, field: impl Into<String>) -> Location {
         Location {
             file: self.file.to_owned(),
@@ -69,7 +67,7 @@ impl<'a> StudyText<'a> {
         }
     }
 
-    /// Returns the keys below the header `[[...]]` that begins at this byte, with their lines.
+    /// Returns the keys below the header `[[...]]` that begins at byte `start`, with their lines.
     fn keys_below(self, start: usize) -> Vec<(String, u64)> {
         let is_header = |line: &str| line.trim_start().starts_with('[');
         let (before, rest) = self.text.split_at(start);
@@ -99,12 +97,12 @@ pub struct Location {
     pub(crate) file: String,
     pub(crate) line: u64,
     pub(crate) field: String,
-    /// The keys within it that have lines of their own, with the numbers of these lines.
+    /// The keys below the field, with the numbers of their lines.
     keys: Vec<(String, u64)>,
 }
 
 impl Location {
-    /// Returns the error that this field has `found` instead of `expected`.
+    /// Returns the error for a field that is `found` instead of `expected`.
     pub(crate) fn error(&self, found: impl Display, expected: impl Into<String>) -> InputError {
         InputError::shown(&self.field, found, expected).in_file(&self.file, self.line)
     }
@@ -119,7 +117,7 @@ impl Location {
         }
     }
 
-    /// Returns the error that `found` is not a `known` name. Suggests the nearest, or lists all.
+    /// Returns the error for an unknown name. It suggests the nearest `known` name, or lists all.
     pub(crate) fn unknown(&self, found: &str, what: &str, known: &[&str]) -> InputError {
         InputError::unknown(&self.field, found, what, known).in_file(&self.file, self.line)
     }
@@ -150,7 +148,7 @@ pub fn names(expression: &str) -> impl Iterator<Item = &str> {
     parts.filter(|part| part.parse::<f64>().is_err())
 }
 
-/// Replaces each placeholder in `text`. Fails with what was expected of one without a value.
+/// Replaces each placeholder in `text`. If one has no value, the error says what was expected.
 pub fn fill(text: &str, known: &Names<'_>) -> Result<Scalar, String> {
     let mut filled = String::new();
     let mut rest = text;
@@ -176,8 +174,8 @@ fn evaluate(expression: &str, known: &Names<'_>) -> Result<Scalar, String> {
     product(expression, |name| known.get(name)?.number()).map(Scalar::Number)
 }
 
-/// Computes products and quotients of numbers and names, from left to right. Fails with what
-/// was expected if a name has no number, or if the result is not finite.
+/// Computes products and quotients of numbers and names, from left to right. If a name has no
+/// number or the result is not finite, the error says what was expected.
 pub fn product(expression: &str, number: impl Fn(&str) -> Option<f64>) -> Result<f64, String> {
     let operators = iter::once("*").chain(expression.matches(['*', '/']));
     let mut value = 1.0;

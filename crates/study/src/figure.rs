@@ -36,7 +36,7 @@ pub struct Figure {
     pub y_label: String,
     pub y_scale: Scale,
     /// The largest number shown on the vertical axis.
-    pub y_most: Option<f64>,
+    pub y_max: Option<f64>,
     /// The axis with a line for each value.
     pub series: usize,
     pub cells: Selection,
@@ -69,7 +69,8 @@ pub(crate) struct RawFigure {
     y_label: Option<String>,
     #[serde(default)]
     y_scale: Scale,
-    y_most: Option<f64>,
+    #[serde(rename = "y_most")]
+    y_max: Option<f64>,
     series: String,
     #[serde(default, rename = "where")]
     cells: toml::Table,
@@ -107,8 +108,8 @@ impl RawFigure {
             };
             return Err(scope.error("series", found, expected));
         }
-        if let Some(max) = self.y_most {
-            check_y_most(max, scope)?;
+        if let Some(max) = self.y_max {
+            check_y_max(max, scope)?;
         }
         Ok(Figure {
             name: check_name(self.name, scope)?,
@@ -125,7 +126,7 @@ impl RawFigure {
                 .unwrap_or_else(|| scope.columns[y.0].title.clone()),
             y,
             y_scale: self.y_scale,
-            y_most: self.y_most,
+            y_max: self.y_max,
             series,
             cells: scope.selection("where", &self.cells)?,
         })
@@ -181,15 +182,15 @@ fn check_name(name: String, scope: &Scope<'_>) -> Result<String, InputError> {
     Err(scope.error(
         "name",
         found,
-        "letters, digits, -, _ and ., and no dot in front",
+        "letters, digits, -, _ and ., not starting with a dot",
     ))
 }
 
-fn check_y_most(y_most: f64, scope: &Scope<'_>) -> Result<(), InputError> {
-    if y_most.is_finite() && y_most > 0.0 {
+fn check_y_max(y_max: f64, scope: &Scope<'_>) -> Result<(), InputError> {
+    if y_max.is_finite() && y_max > 0.0 {
         return Ok(());
     }
-    Err(scope.error("y_most", y_most, "a number above 0"))
+    Err(scope.error("y_most", y_max, "a number above 0"))
 }
 
 /// A map: several metrics, one above the other, over the numbers of an axis.
@@ -202,10 +203,10 @@ pub struct Map {
     pub y: Vec<Metric>,
     pub y_label: String,
     /// The number at the top of the vertical axis; it begins at 0.
-    pub y_most: f64,
+    pub y_max: f64,
     /// The meaning of the colours.
-    pub values: String,
-    /// The bounds between the colours, ascending.
+    pub color_label: String,
+    /// The bounds between the colours, in ascending order.
     pub bounds: Vec<f64>,
     pub cells: Selection,
 }
@@ -218,8 +219,10 @@ pub(crate) struct RawMap {
     x: String,
     y: Vec<String>,
     y_label: String,
-    y_most: f64,
-    values: String,
+    #[serde(rename = "y_most")]
+    y_max: f64,
+    #[serde(rename = "values")]
+    color_label: String,
     bounds: Vec<f64>,
     #[serde(default, rename = "where")]
     cells: toml::Table,
@@ -232,7 +235,7 @@ impl RawMap {
         if y.is_empty() {
             return Err(scope.error("y", "none", "at least one metric"));
         }
-        check_y_most(self.y_most, scope)?;
+        check_y_max(self.y_max, scope)?;
         let is_ascending = self.bounds.is_sorted_by(|one, next| one < next);
         if self.bounds.is_empty() || !is_ascending || self.bounds.iter().any(|b| !b.is_finite()) {
             let found = format!("{:?}", self.bounds);
@@ -251,8 +254,8 @@ impl RawMap {
             x,
             y,
             y_label: self.y_label,
-            y_most: self.y_most,
-            values: self.values,
+            y_max: self.y_max,
+            color_label: self.color_label,
             bounds: self.bounds,
             cells,
         })
@@ -275,7 +278,7 @@ fn has_width(axis: &Axis, is_kept: impl Fn(usize) -> bool) -> bool {
 pub struct Density {
     pub name: String,
     pub title: String,
-    /// The middle of each bin, ascending, and its share of all observations.
+    /// The middle of each bin, in ascending order, and the metric with its share of observations.
     pub bins: Vec<(f64, Metric)>,
     /// The quantity of the bins, with its unit.
     pub x_label: String,

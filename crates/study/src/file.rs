@@ -26,7 +26,7 @@ pub struct StudyOptions {
 /// A study: what it varies, what it simulates at each point, what it draws and what it claims.
 #[derive(Clone, Debug)]
 pub struct Study {
-    /// Its name, which is also that of the folder of its results.
+    /// Its name, which is also the name of its results folder.
     pub name: String,
     /// The text of its file.
     pub text: String,
@@ -101,9 +101,9 @@ impl RawAxis {
 }
 
 impl Study {
-    /// Reads the study `name` from `text`; errors call its file `file`. Fails with the first error
-    /// in it or in its short form, whichever of them is requested: every cell is read, but none is
-    /// simulated. Also fails if the requested short form does not exist.
+    /// Reads the study `name` from `text`, the content of `file`. Reads every cell of the full and
+    /// of the short form, and fails with the first error in either, whichever form is requested.
+    /// Also fails if the requested short form does not exist.
     pub fn read(
         name: &str,
         text: &str,
@@ -151,7 +151,6 @@ impl Study {
         Ok(if full.options.quick { short } else { full })
     }
 
-    /// Returns its short form, which `quick` describes.
     fn into_short_form(
         self,
         quick: Keys,
@@ -183,7 +182,7 @@ impl Study {
         })
     }
 
-    /// Judges its claims by its results.
+    /// Judges the claims by the results.
     pub fn judge(&self, results: &Results<'_>) -> Vec<JudgedClaim<'_>> {
         let judged = self.claims.iter().map(|claim| {
             let judged = claim.judge(results);
@@ -383,7 +382,7 @@ fn shorten(
     Ok(differences)
 }
 
-/// Checks that every key is known, every placeholder an axis or a field, and every axis used.
+/// Checks that all keys are known, all placeholders name an axis or a field, and all axes are used.
 fn check_names(
     axes: &[Axis],
     raw: &[Spanned<RawAxis>],

@@ -34,16 +34,16 @@ pub(crate) struct Job {
     trace: Option<Arc<str>>,
 }
 
-/// Drives and digests of traces that several cells share.
+/// The drives and the trace digests that cells share.
 #[derive(Default)]
 pub(crate) struct SharedInputs {
-    /// Keyed by the name of the drive, and the values to set in its specification.
+    /// Keyed by the name of the drive and the values to set in its specification.
     systems: BTreeMap<(String, BTreeMap<String, String>), Arc<System>>,
     traces: BTreeMap<String, Arc<str>>,
 }
 
 impl Job {
-    /// Prepares a cell. Fails with a problem of the cell, in one line.
+    /// Prepares a cell. The error says in one line what is wrong with the cell.
     pub(crate) fn new(inputs: &Inputs, shared: &mut SharedInputs) -> Result<Self, String> {
         let system = shared.system(inputs)?;
         let policy = PolicyConfig::parse(&inputs.policy, "cell.policy");
@@ -98,7 +98,7 @@ impl Job {
         self.trace.as_deref()
     }
 
-    /// Measures one run, with the requests of `seed`. Fails with a problem of the cell.
+    /// Measures one run, with the requests of `seed`. The error says what is wrong with the cell.
     pub(crate) fn measure(&self, seed: u64, stop: Stop<'_>) -> Result<RunOutcome, String> {
         let mut input = self.input.clone();
         match &mut input {
@@ -123,8 +123,8 @@ impl Job {
             /// The specifications of drives of other models.
             #[serde(skip_serializing_if = "Vec::is_empty")]
             others: Vec<&'a str>,
-            #[serde(skip_serializing_if = "Option::is_none")]
-            tower: Option<String>,
+            #[serde(rename = "tower", skip_serializing_if = "Option::is_none")]
+            stack: Option<String>,
             policy: String,
             requests: Requests<'a>,
             warm_up: u64,
@@ -133,16 +133,16 @@ impl Job {
             #[serde(skip_serializing_if = "BTreeMap::is_empty")]
             scan: &'a BTreeMap<String, String>,
             /// The specification that a scan assumes, if it is not the drive's.
-            #[serde(skip_serializing_if = "Option::is_none")]
-            believed: Option<&'a str>,
-            /// The sizes that are judged, if not all are.
+            #[serde(rename = "believed", skip_serializing_if = "Option::is_none")]
+            assumed: Option<&'a str>,
+            /// The request sizes that are measured, unless all are.
             #[serde(skip_serializing_if = "Option::is_none")]
             sizes: Option<&'a str>,
             seed: u64,
         }
         #[derive(Serialize)]
         enum Requests<'a> {
-            /// The parsed workload, so that its meaning counts and its spelling does not.
+            /// The parsed workload, so that its spelling does not matter.
             Generated(String, u64),
             Traced(&'a str, &'a BTreeMap<String, String>),
         }
@@ -156,21 +156,21 @@ impl Job {
                 Requests::Traced(self.trace.as_deref().unwrap_or(trace), changes)
             }
             (Input::Traced(_), CellInput::Generated { .. }) => {
-                unreachable!("a job has the input of its source")
+                unreachable!("a job has the kind of input that its source has")
             }
         };
         let others = self.system.others().iter();
         let identity = Identity {
             specification: &self.system.drive.text,
             others: others.map(|other| &*other.text).collect(),
-            tower: self.system.stack.as_ref().map(|stack| stack.to_string()),
+            stack: self.system.stack.as_ref().map(|stack| stack.to_string()),
             policy: self.policy.to_string(),
             requests,
             warm_up: inputs.warm_up,
             max_waiting: inputs.max_waiting,
             measure: inputs.measure,
             scan: &inputs.scan,
-            believed: self
+            assumed: self
                 .scanning
                 .assumed_model
                 .as_ref()
@@ -269,7 +269,7 @@ fn trace_replay(trace: &str, changes: &BTreeMap<String, String>) -> Result<Trace
     Ok(replay)
 }
 
-/// Makes one change. Fails with what was expected.
+/// Makes one change. The error says what was expected.
 fn change(replay: &mut TraceReplay, key: &str, text: &str) -> Result<(), &'static str> {
     let time = "a time since the start of the trace, such as \"90 s\"";
     match key {

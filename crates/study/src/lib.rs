@@ -1,4 +1,4 @@
-//! Experiments as files, which say what is varied, simulated, drawn and claimed.
+//! Runs experiments described in files, which say what to vary, simulate, draw and claim.
 //!
 //! A [`Study`] is read from TOML (`docs/studies.md`). A [`Runner`] simulates its cells and keeps
 //! each run in a [`Store`], so that no run is repeated. The outcomes are [`Results`], against which

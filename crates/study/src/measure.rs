@@ -1,4 +1,4 @@
-//! The measures, which determine what a run of a cell measures: one file per family.
+//! The measures, which determine what a run of a cell measures, with one file for each family.
 
 mod access;
 mod choices;
@@ -29,7 +29,7 @@ pub enum Measure {
     Access,
     /// The choices of a policy.
     Choices,
-    /// The time to serve requests that all wait at once.
+    /// The time to serve requests that are all waiting at the start.
     Drain,
     /// Errors of predictions of a measured trace.
     Predictions,
@@ -67,7 +67,8 @@ impl Measure {
     }
 
     /// Measures one run; `simulation` has the requests of the run's seed. Only [`Self::Scan`] uses
-    /// `scanning`, and only [`Self::Predictions`] `sizes`. Fails with a problem of the cell.
+    /// `scanning`, and only [`Self::Predictions`] `sizes`. The error describes a problem with the
+    /// cell.
     pub(crate) fn run(
         self,
         simulation: &Simulation<'_>,

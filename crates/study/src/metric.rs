@@ -15,13 +15,13 @@ pub struct Column {
     pub name: String,
     /// The title in figures.
     pub title: String,
-    /// The middle of the bin, if it is the share of a bin in all observations of a run.
+    /// The middle of the bin, if the column is the share of observations in a bin.
     pub(crate) middle: Option<f64>,
     /// The product that defines it; `None` for a column that is measured.
     derivation: Option<Derivation>,
 }
 
-/// A multiple of another column, by numbers of the cell.
+/// The product of another column and numbers of the cell.
 #[derive(Clone, Debug, PartialEq)]
 struct Derivation {
     base: usize,
@@ -79,8 +79,8 @@ impl Column {
         })
     }
 
-    /// Returns the column that it is a multiple of, and the factor, where `number` returns the
-    /// numbers of the cell; `None` for a measured column.
+    /// Returns the column of which it is a multiple, and the factor; `None` for a measured column.
+    /// `number` returns the number of the cell with this name.
     pub(crate) fn multiple(
         &self,
         columns: &[Self],
@@ -89,13 +89,13 @@ impl Column {
         let Derivation { base, expression } = self.derivation.as_ref()?;
         let base_name = &columns[*base].name;
         let factor = |name: &str| (name == base_name).then_some(1.0).or_else(|| number(name));
-        // Undefined where a field is not a number in this cell.
+        // The factor is undefined if a field is not a number in this cell.
         let product = expression::product(expression, factor).unwrap_or(f64::NAN);
         Some((*base, product))
     }
 }
 
-/// The axes and metrics that a figure or a claim can name, and its location in the file.
+/// The axes and metrics that a part of the file can name, and the location of that part.
 pub(crate) struct Scope<'a> {
     pub(crate) axes: &'a [Axis],
     pub(crate) columns: &'a [Column],
@@ -124,7 +124,7 @@ impl Scope<'_> {
         Selection::read(table, self.axes, &self.at.part(key))
     }
 
-    /// Returns the error that the value of `key` is `found` instead of `expected`.
+    /// Returns the error for a value of `key` that is `found` instead of `expected`.
     pub(crate) fn error(
         &self,
         key: &str,
@@ -155,7 +155,7 @@ pub(crate) type Stop<'a> = &'a (dyn Fn() -> ControlFlow<()> + Sync);
 
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum RunOutcome {
-    /// A number for each column of the measure; `None` where it does not exist.
+    /// A number for each column of the measure; `None` for a column without a value.
     Measured(Vec<Option<f64>>),
     /// Requests arrived faster than they were served.
     Saturated,

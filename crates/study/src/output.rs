@@ -17,7 +17,7 @@ use crate::file::Study;
 use crate::metric::Metric;
 use crate::results::{Estimate, Results};
 
-/// The files of every study in its folder.
+/// The names of the files in the folder of every study.
 const NAMES: [&str; 5] = [LOCK, RUNS, "results.csv", "results.json", "report.html"];
 
 pub(crate) const LOCK: &str = "lock";
@@ -34,8 +34,8 @@ pub struct Folder {
 }
 
 impl Folder {
-    /// Returns the folder at `path`, which `field` names, for a study that reads `inputs`. Fails if
-    /// one of its files is such an input, even by another name. Figures are checked when written.
+    /// Returns the folder at `path` for a study that reads `inputs`. Fails if a file of the folder
+    /// is such an input, even by another name. Figures are checked when they are written.
     pub fn new(path: &Path, field: &'static str, inputs: Files) -> Result<Self, StudyError> {
         let mut files = inputs.clone();
         for name in NAMES {
@@ -63,8 +63,8 @@ impl Folder {
         Ok(self.output_file(name)?.write(bytes)?)
     }
 
-    /// Removes partial files left by killed processes, as no other process writes here:
-    /// `NAME.NUMBER.part`, and `NAME.part` of earlier versions.
+    /// Removes partial files left by killed processes; no other process writes here. They are
+    /// `NAME.NUMBER.part`, and `NAME.part` from earlier versions.
     pub(crate) fn remove_leftovers(&self) {
         let name_of = |left: &str| unnumbered(left).unwrap_or(left).to_owned();
         let is_file = |left: &str| NAMES.contains(&&*name_of(left));
@@ -81,7 +81,7 @@ impl Folder {
 
 impl Study {
     /// Writes `results.csv` and `results.json` into `folder`, each completely or not at all. Fails
-    /// if one cannot be written, or is an input of the study.
+    /// if one of them cannot be written or is an input of the study.
     pub fn write(&self, results: &Results<'_>, folder: &Folder) -> Result<(), StudyError> {
         folder.write("results.csv", self.csv(results).as_bytes())?;
         folder.write("results.json", self.json(results).as_bytes())
@@ -97,7 +97,7 @@ impl Study {
         (owner.title != self.title).then_some(owner.title)
     }
 
-    /// Returns a row for each cell and metric: the labels of the axes, `metric`, `mean`,
+    /// Returns a row for each cell and metric, with the labels of the axes, `metric`, `mean`,
     /// `ci95_half_width`, `replications`, `saturated`. A saturated cell has one row and no metric.
     pub fn csv(&self, results: &Results<'_>) -> String {
         let axes = self.axes.iter().map(|axis| csv_field(&axis.name) + ",");
@@ -125,7 +125,7 @@ impl Study {
         text
     }
 
-    /// Returns everything as JSON: each cell's inputs, its metrics in each replication, the claims.
+    /// Returns everything as JSON: the inputs and metrics of each cell, and the claims.
     pub fn json(&self, results: &Results<'_>) -> String {
         let cells = self.cells.iter().zip(&results.outcomes);
         let cells = cells.map(|(cell, outcome)| {

@@ -22,7 +22,7 @@ use charts::Drawing;
 /// An HTML page that needs no other file, and its drawings. Equal results give equal bytes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Report {
-    /// The page, which is well-formed XML too.
+    /// The page, which is also well-formed XML.
     pub html: String,
     /// The figures and maps, in the order of the page.
     pub drawings: Vec<Drawing>,
@@ -62,7 +62,7 @@ impl Report {
     }
 
     /// Writes `report.html`, and `figures/*.svg` and `*.png`, into `folder`, each completely or not
-    /// at all. Fails if one cannot be written, or is an input of the study.
+    /// at all. Fails if one of them cannot be written or is an input of the study.
     pub fn write(&self, folder: &Folder) -> Result<(), StudyError> {
         if !self.drawings.is_empty() {
             let figures = folder.path().join(FIGURES);
@@ -70,7 +70,7 @@ impl Report {
             for drawing in &self.drawings {
                 let name = |ending: &str| format!("{FIGURES}/{}.{ending}", drawing.name);
                 folder.write(name("svg"), drawing.svg.as_bytes())?;
-                let image = diskarm_plot::png(&drawing.svg).expect("our own drawing is valid");
+                let image = diskarm_plot::png(&drawing.svg).expect("the drawing is valid SVG");
                 folder.write(name("png"), &image)?;
             }
         }
@@ -209,7 +209,7 @@ struct ExternalInputs {
     /// The digest of each drive's specification, by the drive and the values that the study sets.
     drives: BTreeMap<String, String>,
     traces: BTreeMap<String, String>,
-    /// The seeds of all replications, in their order.
+    /// The seeds of all replications, in order.
     seeds: Vec<u64>,
     runs: usize,
 }

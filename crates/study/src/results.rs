@@ -12,7 +12,7 @@ use crate::metric::{Column, Metric};
 pub struct Estimate {
     /// The mean of the replications; for a maximum (`_max`), the largest of them.
     pub mean: f64,
-    /// Half-width of Student's 95 % interval of the mean; `None` for one replication or a maximum.
+    /// The half-width of Student's 95 % interval; `None` for one replication or a maximum.
     pub half_width: Option<f64>,
     /// The value of each replication.
     pub runs: Vec<f64>,
@@ -48,7 +48,7 @@ impl Estimate {
         Some(Self::new(mean, None, runs))
     }
 
-    /// Returns true if half the width of its interval is at most `share` of the mean.
+    /// Returns true if half the width of its interval is at most `share` times the mean.
     pub(crate) fn is_narrow(&self, share: f64) -> bool {
         self.half_width
             .is_some_and(|half| half <= share * self.mean)
@@ -67,7 +67,7 @@ impl Estimate {
 pub struct Outcome {
     /// The seeds of its replications.
     pub seeds: Vec<u64>,
-    /// True if arrivals outpaced service in a replication: then the cell has no metrics.
+    /// True if requests arrived faster than they were served: then the cell has no metrics.
     pub is_saturated: bool,
     estimates: Vec<Option<Estimate>>,
 }
@@ -92,8 +92,8 @@ pub(crate) enum Replicated {
 }
 
 impl<'s> Results<'s> {
-    /// Returns the number of cells that reached the maximum number of replications before their
-    /// interval was as narrow as requested, and the widest half-width as a share of its mean.
+    /// Returns the number of cells whose interval is wider than requested after the maximum number
+    /// of replications, and the largest half-width relative to its mean.
     pub fn wide_cells(&self) -> Option<(usize, f64)> {
         let cells = self.cells.iter().zip(&self.outcomes);
         let wide = cells.filter_map(|(cell, outcome)| {
@@ -193,7 +193,7 @@ fn measured_estimate(
         Estimate::from_runs(values)?
     };
     if !is_complete {
-        // Runs are paired with those of other cells by index, so none may be missing.
+        // Runs are paired with those of other cells by index, which a missing run would shift.
         estimate.runs = Vec::new();
     }
     Some(estimate)

@@ -63,7 +63,7 @@ impl<'s> Runner<'s> {
         let cells = &self.study.cells;
         let mut finished: Vec<Option<FinishedCell>> = cells.iter().map(|_| None).collect();
         let mut stored: Result<(), StudyError> = Ok(());
-        // If several cells fail before all threads have stopped, the first cell's error counts.
+        // If cells fail before all threads have stopped, the error of the first cell is returned.
         let mut failed: Option<(usize, StudyError)> = None;
         let threads = threads.clamp(1, cells.len());
         parallel::pool(threads).in_place_scope_fifo(|scope| {
@@ -100,7 +100,7 @@ impl<'s> Runner<'s> {
         self.results(store, finished.into_iter().collect())
     }
 
-    /// Returns the results if `store` has every run, and sorts it. Fails if that cannot be written.
+    /// Returns the results if `store` has every run, and puts it in order. Fails if writing fails.
     pub fn stored_results(&self, store: &mut Store) -> Result<Option<Results<'s>>, StudyError> {
         let cells = (0..self.jobs.len()).map(|index| self.stored_cell(index, store));
         self.results(store, cells.collect::<Result<_, _>>()?)
@@ -185,8 +185,8 @@ impl<'s> Runner<'s> {
     }
 }
 
-/// Computes all runs of the cell of `study` at `index`, to be stored by the caller; `None` if
-/// `stop` stopped them. Fails if the cell cannot be simulated. Panics if there is no such cell.
+/// Computes all runs of the cell of `study` at `index`, for the caller to store; `None` if `stop`
+/// stopped them. Fails if the cell cannot be simulated. Panics if there is no such cell.
 pub fn compute(
     study: &Study,
     index: usize,

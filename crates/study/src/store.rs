@@ -1,9 +1,9 @@
-//! Finished runs: one line each, appended when the run ends, never simulated again.
+//! Stores finished runs, so that none is repeated: a line is appended when a run ends.
 //!
 //! A folder belongs to one process at a time. If the process is killed, the file may end in an
 //! incomplete line, which the next process drops. Each line has a checksum; a run whose line was
-//! changed is ignored. Runs that the study no longer needs stay; damaged ones and those of another
-//! build of the program are removed when the study is finished.
+//! changed is ignored. When the study is finished, damaged lines and runs of other builds of the
+//! program are removed; runs that the study no longer needs are kept.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, TryLockError};
@@ -41,19 +41,19 @@ pub struct Store {
 }
 
 impl Store {
-    /// Opens the store in `folder`, which is created if necessary, and removes what killed
-    /// processes have left there. Fails if the folder is in use, was written by another version,
-    /// cannot be written, or has a file `runs.jsonl` that is not a store.
+    /// Opens the store in `folder`, which is created if necessary, and removes files left there by
+    /// killed processes. Fails if the folder is in use, was written by another version, cannot be
+    /// written, or has a file `runs.jsonl` that is not a store.
     pub fn open(folder: &Folder) -> Result<Self, StudyError> {
         let lock = lock_folder(folder.path())?;
         folder.remove_leftovers();
         let path = folder.path().join(RUNS);
         let cannot_write = |e| StudyError::cannot_write(&path, e);
         let mut file = open_file(&path)?;
-        // The runs may be on another disk, if the file is a link.
+        // If the file is a link, the runs may be on another disk.
         let output = folder.output_file(RUNS)?.following_links();
         let bytes = fs::read(&path).map_err(|e| StudyError::cannot_read(&path, e))?;
-        // Whatever follows the last line end is an incomplete line, even if it is the first line.
+        // An incomplete line may follow the last line end, or be the only line.
         let complete = bytes.iter().rposition(|byte| *byte == b'\n');
         let complete = complete.map_or(0, |end| end + 1);
         let is_new = complete == 0 && head().as_bytes().starts_with(&bytes);
@@ -105,12 +105,12 @@ impl Store {
         &self.contents.known
     }
 
-    /// Stores a run. Fails if it cannot be written, for example to a full disk; earlier runs stay.
+    /// Stores a run. If it cannot be written, for example to a full disk, earlier runs are kept.
     pub fn keep(&mut self, run: &StoredRun) -> Result<(), StudyError> {
         let end = self.file.stream_position();
         let written = end.and_then(|end| {
             let written = self.file.write_all(line(run).as_bytes());
-            // Otherwise the next run would be appended to an incomplete line.
+            // Without this, the next run would be appended to an incomplete line.
             written.inspect_err(|_| drop(truncate(&mut self.file, end)))
         });
         written.map_err(|e| StudyError::cannot_write(&self.path, e))?;
@@ -121,7 +121,7 @@ impl Store {
     }
 
     /// Rewrites the file in an order that does not depend on which run ended first: the runs of
-    /// `keys`, then all others of this build. Fails, and changes nothing, if it cannot be written.
+    /// `keys`, then all others of this build. If that fails, the file is unchanged.
     pub(crate) fn put_in_order(&mut self, keys: &[String]) -> Result<(), StudyError> {
         let mut left = self.contents.known.clone();
         let needed = keys.iter().filter_map(|key| left.remove_entry(key));
@@ -197,7 +197,7 @@ fn run_of(line: &str) -> Option<StoredRun> {
     (checksum(&run) == sum).then(|| serde_json::from_str(&run).ok())?
 }
 
-/// Returns true if a line is that of another build, from before lines had a checksum.
+/// Returns true if the line was written by another build, before lines had a checksum.
 fn is_of_earlier_build(line: &str) -> bool {
     let own = |run: &StoredRun| run.key.starts_with(&format!("{}-", BUILD));
     !line.contains(CHECKSUM) && serde_json::from_str(line).is_ok_and(|run| !own(&run))
@@ -333,7 +333,7 @@ mod tests {
     #[test]
     fn a_head_without_its_line_end_is_written_again() {
         let folder = TestFolder::new("head");
-        // A valid head, but no prefix of the one that the program writes.
+        // This head is valid, but not a prefix of the one that the program writes.
         fs::write(&folder.runs, format!("\t{}", head().trim_end())).unwrap();
         folder.open().unwrap().keep(&run("a", 1.0)).unwrap();
         let text = folder.text();
@@ -360,7 +360,7 @@ mod tests {
         assert!(error.contains(expected), "{error}");
     }
 
-    /// If a bit of a line is changed, only its run is ignored; a changed line end also spoils the
+    /// If a bit of a line is changed, only its run is ignored. A changed line end also damages the
     /// next.
     #[test]
     fn a_changed_run_is_ignored() {
@@ -407,7 +407,7 @@ mod tests {
         let store = folder.open().unwrap();
         assert_eq!((store.foreign_count(), store.damage()), (1, None));
         drop(store);
-        // A line of this build has lost its checksum.
+        // This line is from the present build, but has lost its checksum.
         let own = earlier.replace("0123-a", &key_of("a"));
         fs::write(&folder.runs, head() + &own).unwrap();
         let store = folder.open().unwrap();

@@ -1,4 +1,5 @@
-//! The studies that come with the program: the files of `studies/`, which the build script lists.
+//! The studies that come with the program, from the files that the build script finds in
+//! `studies/`.
 
 use diskarm_core::text::InputError;
 
@@ -21,15 +22,15 @@ pub fn find(name: &str) -> Option<&'static Entry> {
     STUDIES.iter().find(|entry| entry.name == name)
 }
 
-/// Returns the known name nearest to a misspelt one.
+/// Returns the name of a study that is nearest to a misspelt one.
 pub fn nearest(name: &str) -> Option<&'static str> {
     let known: Vec<&'static str> = STUDIES.iter().map(|entry| entry.name).collect();
     diskarm_core::text::nearest(name, &known)
 }
 
 impl Entry {
-    /// Reads the study. Fails if it has no requested short form, or if it needs traces and has
-    /// none.
+    /// Reads the study. Fails if the short form is requested but does not exist, or if traces are
+    /// needed but none are given.
     pub fn read(&self, options: StudyOptions) -> Result<Study, InputError> {
         let file = format!("{}.toml", self.name);
         Study::read(self.name, self.text, &file, options)
@@ -40,7 +41,7 @@ impl Entry {
         self.text.contains("\"--trace\"")
     }
 
-    /// Returns true if it repeats an experiment of a paper; others name a page of `docs/`.
+    /// Returns true if it repeats an experiment from a paper. Other studies name a page of `docs/`.
     pub fn is_of_paper(&self) -> bool {
         !self.text.contains("\nsource = \"docs/")
     }

@@ -271,17 +271,17 @@ const WRONG: &[(&str, &str, &str)] = &[
     (
         "title = \"M\"\nx = \"load\"",
         "title = \"M\"\nx = \"policy\"",
-        "map[0].x: found \"policy\", expected an axis of numbers, two or more",
+        "map[0].x: found \"policy\", expected an axis of two or more numbers",
     ),
     (
         "where = {policy",
         "where = {load = 1, policy",
-        "map[0].x: found \"load\", expected an axis of numbers, two",
+        "map[0].x: found \"load\", expected an axis of two or more numbers",
     ),
     (
         "{ value = 0.5, base",
         "{ value = 1, label = \"b\", base",
-        "map[0].x: found \"load\", expected an axis of numbers, two",
+        "map[0].x: found \"load\", expected an axis of two or more numbers",
     ),
     (
         "y_most = 2",

@@ -1,7 +1,7 @@
-//! Adapters of traces to drives, which select requests and change times, disks and blocks.
+//! Adapts traces to drives: selects requests and changes their times, disks and blocks.
 //!
-//! Each adapter is an iterator of records that wraps another one, so they can be stacked in any
-//! order. It describes its changes in [`Notes`].
+//! Each adapter is an iterator of records that wraps another one, so adapters can be stacked in any
+//! order. Each describes its changes in [`Notes`].
 
 pub use crate::time::{Factor, parse_instant};
 
@@ -16,13 +16,12 @@ use crate::record::Record;
 
 /// An iterator of records that describes them in notes.
 pub trait Notes: Iterator<Item = Result<Record, TraceError>> {
-    /// Replaces `record` by the next one; `None` at the end. Saves a copy of the record in each
-    /// adapter.
+    /// Replaces `record` with the next one; `None` at the end. This copies less than `next`.
     fn read(&mut self, record: &mut Record) -> Option<Result<(), TraceError>> {
         Some(self.next()?.map(|next| *record = next))
     }
 
-    /// Returns the name of the trace, as in its errors.
+    /// Returns the name of the trace, as used in errors.
     fn name(&self) -> &str;
 
     /// Returns the traces that the records come from.
@@ -96,7 +95,7 @@ fn with_note(mut notes: Vec<String>, note: Option<String>) -> Vec<String> {
     notes
 }
 
-/// Returns the error of a record that lacks a field.
+/// Returns the error for a record that lacks a field.
 fn missing_field(trace: &impl Notes, record: &Record, field: &str, expected: &str) -> TraceError {
     TraceError::value(trace.name(), record.location, field, "", expected)
 }
@@ -150,7 +149,7 @@ pub struct Disks<I> {
 }
 
 impl<I: Notes> Disks<I> {
-    /// Wraps `inner`, before its first record is read.
+    /// Wraps `inner`, whose first record must not have been read.
     pub fn new(inner: I) -> Self {
         Self {
             inner,
@@ -158,12 +157,12 @@ impl<I: Notes> Disks<I> {
         }
     }
 
-    /// Returns the iterator that it wraps.
+    /// Returns the wrapped iterator.
     pub fn inner(&self) -> &I {
         &self.inner
     }
 
-    /// Returns the device of each disk, in the records read so far.
+    /// Returns the device of each disk in the records read so far.
     pub fn devices(&self) -> &[u32] {
         &self.devices
     }
@@ -214,12 +213,12 @@ impl<I: Notes> Notes for Disks<I> {
 pub enum Fit {
     /// Keep the blocks; a request beyond the end is an error.
     Refuse,
-    /// Scale first blocks, from the given size of the traced disk. Sequential requests then overlap
+    /// Scale the first block, given the size of the traced disk. Sequential requests then overlap
     /// on a smaller disk, and leave gaps on a larger one.
     Scale(SectorCount),
     /// Wrap blocks beyond the end around to block 0.
     Fold,
-    /// Continue blocks beyond the end at block 0 of the next disk, over this number of disks.
+    /// Continue beyond the end at block 0 of the next disk, with this number of disks per device.
     Spread(u32),
 }
 
@@ -228,7 +227,7 @@ pub struct Fitter<I> {
     inner: I,
     fit: Fit,
     size: SectorCount,
-    /// The number of requests that would cross the end of a disk and were moved before it.
+    /// The number of requests that were moved because they crossed the end of a disk.
     pulled: u64,
     moved: u64,
 }
@@ -398,8 +397,8 @@ impl<I: Notes> Notes for Window<I> {
     }
 }
 
-/// Divides the times between arrivals, and the pauses between requests, by a factor:
-/// worthington94 section 4.3; liu05 section 4.2.2 for factors below 1. Responses stay as measured.
+/// Divides the times between arrivals and the pauses between requests by a factor, but no
+/// responses. See worthington94 section 4.3 and, for factors below 1, liu05 section 4.2.2.
 pub struct Pacer<I> {
     inner: I,
     factor: Factor,
@@ -451,20 +450,20 @@ impl<I: Notes> Notes for Pacer<I> {
     }
 }
 
-/// Replaces arrivals with pauses, for one request at a time: the pause is the time from a
-/// completion to the next arrival, the think time of a host that waits for every completion. If the
-/// next request arrived before the completion, the pause is zero and the request is counted. The
-/// last pause is zero. A request without an arrival keeps its measured pause.
+/// Replaces arrivals with pauses, for a host that issues one request at a time. A pause is the time
+/// from a completion to the next arrival. If the next request arrived before the completion, the
+/// pause is zero and the request is counted. The last pause is zero. A request without an arrival
+/// keeps its measured pause.
 pub struct ClosedLoop<I> {
     inner: I,
     held: Option<Record>,
-    /// Requests that arrived before the previous one completed; `None` before the first arrival.
+    /// The number of requests that arrived before the previous one completed; `None` at first.
     overlapping: Option<u64>,
     is_over: bool,
 }
 
 impl<I: Notes> ClosedLoop<I> {
-    /// Wraps `inner`, before its first record is read.
+    /// Wraps `inner`, whose first record must not have been read.
     pub fn new(inner: I) -> Self {
         Self {
             inner,
@@ -474,7 +473,7 @@ impl<I: Notes> ClosedLoop<I> {
         }
     }
 
-    /// Sets the pause of `held`, up to `next`.
+    /// Sets the pause between `held` and `next`.
     fn close(&mut self, held: Record, next: Option<&Record>) -> Result<Record, TraceError> {
         if held.arrival.is_none() && held.think.is_some() {
             return Ok(held);
@@ -637,7 +636,7 @@ impl<I: Notes> Merger<I> {
 }
 
 impl<I: Notes> Lane<I> {
-    /// Returns its start, if its times are relative to the Unix epoch.
+    /// Returns the start of the trace, if its times are relative to the Unix epoch.
     fn origin(&self) -> Option<Instant> {
         match self.inner.readers()[..] {
             [reader] if reader.format().time_origin == TimeOrigin::Unix => reader.origin(),

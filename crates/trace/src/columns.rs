@@ -102,12 +102,12 @@ fn is_text(found: &DataType) -> bool {
     )
 }
 
-/// The index in a file of each of [`COLUMNS`].
+/// The index of each of [`COLUMNS`] in a file.
 pub(crate) struct Columns([Option<usize>; COUNT]);
 
 impl Columns {
-    /// Finds them in the `schema` of the file called `name`. Fails if a column is missing, of
-    /// the wrong type, duplicated or unknown: if unknown columns were ignored, a misspelt
+    /// Finds the columns in the `schema` of the file called `name`. Fails if a column is missing,
+    /// of the wrong type, duplicated or unknown: if unknown columns were ignored, a misspelt
     /// `response_ns` would look absent.
     pub(crate) fn find(schema: &Schema, name: &str) -> Result<Self, TraceError> {
         let wrong = |column: &str, found: &str, expected: &str| {
@@ -146,24 +146,24 @@ impl Columns {
 
 /// The rows of a file, in batches of any size.
 pub(crate) trait Batches: Send {
-    /// Returns the next rows, `None` at the end.
+    /// Returns the next rows; `None` at the end.
     fn next(&mut self) -> Result<Option<RecordBatch>, TraceError>;
 }
 
 /// The number of rows unpacked at a time.
 pub(crate) const CHUNK_ROWS: usize = 8192;
 
-/// The rows of a file in columns as records.
+/// Reads the rows of a columnar file as records.
 pub(crate) struct ColumnRows<B> {
     name: String,
     batches: B,
     columns: Columns,
-    /// The rest of the batch, which is not unpacked yet.
+    /// The part of the batch that has not been unpacked yet.
     rest: Option<RecordBatch>,
     chunk: Option<Chunk>,
     /// The next row in the chunk.
     next: usize,
-    /// Number of rows before the chunk.
+    /// The number of rows before the chunk.
     rows_before: u64,
     clock: Clock,
 }
@@ -229,7 +229,7 @@ impl<B: Batches> RowReader for ColumnRows<B> {
     }
 }
 
-/// The constraints of previous rows on the times of the next.
+/// The constraints that previous rows put on the times of the next row.
 #[derive(Default)]
 struct Clock {
     has_arrivals: Option<bool>,
@@ -438,7 +438,7 @@ impl RowView<'_> {
     }
 }
 
-/// Returns an error of the Arrow library as one line.
+/// Converts an error of the Arrow library, whose message may have several lines.
 pub(crate) fn decoding_error(name: &str, what: &str, error: &dyn std::error::Error) -> TraceError {
     let why = error.to_string().replace('\n', " ");
     let detail = format!("{what}: cannot be read: {why}");

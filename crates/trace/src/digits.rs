@@ -5,15 +5,15 @@ const LOW: u64 = 0x0101_0101_0101_0101;
 /// The highest bit of each byte.
 const HIGH: u64 = 0x8080_8080_8080_8080;
 
-/// Returns the first position of `byte` in `text`. Meant for short fields, where calling `memchr`
-/// costs more than its vector instructions save.
+/// Returns the first position of `byte` in `text`. It is meant for short fields, where calling
+/// `memchr` costs more than its vector instructions save.
 #[inline]
 pub(crate) fn find(byte: u8, text: &[u8]) -> Option<usize> {
     let wanted = LOW * u64::from(byte);
     let mut rest = text;
     while let Some((chunk, after)) = rest.split_first_chunk() {
-        // A byte of the difference is zero where the byte is found. Borrows of the subtraction
-        // reach only bytes above the lowest zero.
+        // A byte of the difference is zero where the chunk has the wanted byte. Borrows of the
+        // subtraction reach only bytes above the lowest zero.
         let difference = u64::from_le_bytes(*chunk) ^ wanted;
         let zeros = difference.wrapping_sub(LOW) & !difference & HIGH;
         if zeros != 0 {
@@ -60,7 +60,7 @@ impl<'a> Iterator for Split<'a> {
     }
 }
 
-/// The words of a text, separated by white space.
+/// The words of a string, separated by white space.
 #[derive(Clone)]
 pub(crate) struct Words<'a> {
     rest: &'a [u8],
@@ -92,10 +92,10 @@ impl<'a> Iterator for Words<'a> {
     }
 }
 
-/// Parses a whole number of one or more digits; `None` for any other text, and from 2^64 on.
+/// Parses a whole number of one or more digits; `None` for any other text and for 2^64 or more.
 #[inline]
 pub(crate) fn digits(text: &[u8]) -> Option<u64> {
-    // Nineteen digits stay below 2^64.
+    // A number of nineteen digits is below 2^64.
     if text.is_empty() || text.len() > 19 {
         return long_digits(text);
     }
@@ -115,12 +115,11 @@ pub(crate) fn digits(text: &[u8]) -> Option<u64> {
     Some(value)
 }
 
-/// Parses eight digits, the first in the lowest byte: combines neighbours into pairs, pairs into
-/// fours, and fours into eight.
+/// Parses eight digits, of which the first is in the lowest byte.
 #[inline]
 fn eight_digits(word: u64) -> Option<u64> {
     let values = word ^ (LOW * u64::from(b'0'));
-    // At most seven bits, so that no sum carries into the next byte.
+    // A sum carries only out of a byte whose own highest bit is set, which is rejected anyway.
     let above_nine = values.wrapping_add(LOW * (0x7f - 9)) | values;
     if above_nine & HIGH != 0 {
         return None;
@@ -128,7 +127,7 @@ fn eight_digits(word: u64) -> Option<u64> {
     Some(combine_digits(values))
 }
 
-/// Returns the number with these eight digits, each a value from 0 to 9.
+/// Combines eight values from 0 to 9 into pairs, fours, and a number of eight digits.
 #[inline]
 fn combine_digits(values: u64) -> u64 {
     let pairs = (values * 10 + (values >> 8)) & 0x00ff_00ff_00ff_00ff;
@@ -174,7 +173,7 @@ impl<'a> Scanner<'a> {
         self.rest = &self.rest[count..];
     }
 
-    /// Skips a byte, if it is next.
+    /// Skips `byte` if it is next.
     #[inline]
     pub(crate) fn skip(&mut self, byte: u8) -> Option<()> {
         match self.rest {
@@ -199,14 +198,14 @@ impl<'a> Scanner<'a> {
         (rest.first() == Some(&separator)).then_some(Self { rest })
     }
 
-    /// Reads a whole number of at most 19 digits, and so below 2^64; also returns how many it has.
+    /// Reads a whole number of at most 19 digits; returns it and the number of its digits.
     #[inline]
     pub(crate) fn whole_number(&mut self) -> Option<(u64, usize)> {
         let (mut value, mut length) = (0u64, 0);
         loop {
             let (digits, count) = leading_digits(self.word()?);
             self.advance(count);
-            // Overflows only in a number that is too long.
+            // This overflows only if the number is too long.
             let scaled = value.wrapping_mul(POWERS_OF_TEN[count]);
             value = scaled.wrapping_add(digits);
             length += count;
@@ -228,7 +227,7 @@ pub(crate) const POWERS_OF_TEN: [u64; 10] = {
     powers
 };
 
-/// Returns the value and the number of a word's leading digits, the first in the lowest byte.
+/// Returns the value and the number of a word's leading digits, beginning at the lowest byte.
 #[inline]
 fn leading_digits(word: u64) -> (u64, usize) {
     let values = word ^ (LOW * u64::from(b'0'));
@@ -309,7 +308,7 @@ mod tests {
     /// Separators, and bytes that differ from them by one bit.
     const MIXED: &[u8] = b",, \t\x00ab\xff\xac-+";
 
-    /// The standard library's parser is the oracle; it accepts a plus sign, too.
+    /// Parses with the standard library, which also accepts a plus sign.
     fn parse_slowly(text: &[u8]) -> Option<u64> {
         let is_signed = text.first() == Some(&b'+');
         let number = str::from_utf8(text).ok()?.parse().ok();
@@ -326,7 +325,7 @@ mod tests {
             prop_assert_eq!(written, value.to_string().into_bytes());
         }
 
-        /// Digits, one of which is replaced by an arbitrary byte.
+        /// Compares numbers, and numbers with one digit replaced by an arbitrary byte.
         #[test]
         fn agrees_with_the_standard_library(
             text in "[0-9]{0,24}",

@@ -14,7 +14,7 @@ use crate::record::Location;
 #[derive(Debug)]
 pub struct TraceError(Box<Inner>);
 
-/// Boxed, so that the result returned for every record stays small.
+/// The contents are boxed, so that the result returned for every record stays small.
 #[derive(Debug)]
 struct Inner {
     kind: ErrorKind,
@@ -30,7 +30,7 @@ struct Inner {
 pub enum ErrorKind {
     /// The file is a directory, ends within compressed data, or cannot be opened, read or written.
     Io,
-    /// It has no requests.
+    /// The file has no requests.
     Empty,
     /// The requested format does not exist.
     UnknownFormat,
@@ -98,14 +98,14 @@ impl TraceError {
         Self::new(ErrorKind::Empty, name, None, detail)
     }
 
-    /// Returns the error of a trace whose rows were all skipped, for the reasons in `skipped`.
+    /// Returns the error for a trace whose rows were all skipped, for the reasons in `skipped`.
     pub(crate) fn all_skipped(name: &str, skipped: impl Iterator<Item = String>) -> Self {
         let reasons = skipped.collect::<Vec<_>>().join("; ");
         let detail = format!("found no valid row, expected at least one ({reasons})");
         Self::new(ErrorKind::Empty, name, None, detail)
     }
 
-    /// Returns the error of a field with an invalid value. Callers can use it too, for example for
+    /// Returns the error for a field with an invalid value. Callers can use it too, for example for
     /// a request beyond the end of its disk. A long `found` is truncated.
     ///
     /// ```
@@ -123,7 +123,7 @@ impl TraceError {
         self.0.kind
     }
 
-    /// Returns the trace's name, as it was opened.
+    /// Returns the name under which the trace was opened.
     pub fn name(&self) -> &str {
         &self.0.name
     }
@@ -185,7 +185,7 @@ impl InvalidField {
     }
 }
 
-/// A value from a file in quotes, with control characters escaped, truncated to fit on a line.
+/// Displays a value from a file in quotes, with control characters escaped, truncated if long.
 pub(crate) struct QuotedValue<'a>(pub &'a str);
 
 impl fmt::Display for QuotedValue<'_> {

@@ -1,4 +1,4 @@
-//! The trait of trace formats, and the types that it uses.
+//! The trait that trace formats implement, and the types that it uses.
 
 use std::path::{Path, PathBuf};
 
@@ -31,7 +31,7 @@ pub struct TraceMetadata {
     pub device_names: Vec<String>,
     /// Requests without a completion, in a trace that records completions.
     pub incomplete: u64,
-    /// The last line of a text file, if it lacks its newline: it may end in the middle of a number.
+    /// The number of the last line, if it lacks its newline and so may be truncated.
     pub cut: Option<u64>,
     /// The kernel's numbers for the devices in `device_names`.
     block_devices: Vec<u32>,
@@ -53,8 +53,8 @@ impl TraceMetadata {
         known.unwrap_or_else(|| self.new_device(name)) as u32
     }
 
-    /// Returns the number of the device `major,minor` that the Linux kernel calls `kernel`: 12 bits
-    /// of major number above 20 bits of minor number.
+    /// Returns the number of the device `major,minor`. `kernel` is its number in the Linux kernel,
+    /// with 12 bits for the major number above 20 bits for the minor number.
     #[inline]
     pub(crate) fn block_device(&mut self, kernel: u32) -> u32 {
         match self.block_devices.iter().position(|known| *known == kernel) {
@@ -110,10 +110,10 @@ pub struct Options<'a> {
 /// The handling of invalid rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum OnError {
-    /// Stop with its error.
+    /// Stop with the error of the first invalid row.
     #[default]
     Stop,
-    /// Count it by reason and continue with the next row.
+    /// Count invalid rows by reason and continue with the next row.
     Skip,
 }
 
@@ -134,7 +134,7 @@ pub struct FormatInfo {
     pub carries: &'static str,
 }
 
-/// A trace format; each is a type of its own.
+/// A trace format. Each format is a type that implements this trait.
 pub trait Format {
     /// Its name and its properties.
     const INFO: FormatInfo;
@@ -227,8 +227,8 @@ pub(crate) fn bytes_of(record: &Record) -> Result<[u64; 2], Unwritable> {
     Ok([end - length, length])
 }
 
-/// A format that this build lacks, as it needs the feature `parquet`. It is still recognised, so
-/// that the error message can name the feature.
+/// A format that this build lacks because it needs the feature `parquet`. It is still recognised,
+/// so that the error message can name the feature.
 #[derive(Clone, Copy, Debug)]
 pub struct DisabledFormat {
     /// Its name in options and messages.
@@ -270,12 +270,12 @@ pub(crate) fn is_parquet(head: &[u8]) -> bool {
     head.starts_with(b"PAR1")
 }
 
-/// Returns true if `head` is that of an Arrow file or of a stream.
+/// Returns true if `head` is the beginning of an Arrow file or stream.
 pub(crate) fn is_arrow(head: &[u8]) -> bool {
     head.starts_with(ARROW_MAGIC) || is_arrow_stream(head)
 }
 
-/// Arrow files begin and end with it (Columnar Format, IPC File Format).
+/// The magic with which Arrow files begin and end (Columnar Format, IPC File Format).
 pub(crate) const ARROW_MAGIC: &[u8; 6] = b"ARROW1";
 
 /// Checks for a continuation marker and a length divisible by 8 (Encapsulated message format).

@@ -6,9 +6,9 @@
 //! record fits on the disk, and can give its [`Record::location`] if it does not.
 //!
 //! A format is one file in `formats`, which implements [`Format`], and one line in [`FORMATS`].
-//! Every problem in a file is an error with the file, location, field, value and expectation, or is
-//! counted with [`OnError::Skip`]. No row is dropped silently; [`Reader::notes`] lists everything
-//! else worth knowing.
+//! Every problem in a file is an error that names the file, location, field, value and what was
+//! expected, or is counted with [`OnError::Skip`]. No row is dropped silently; [`Reader::notes`]
+//! lists other remarks.
 //!
 //! The modules form layers; each imports only those to its left:
 //!

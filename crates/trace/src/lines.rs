@@ -1,7 +1,7 @@
-//! Lines of a text trace, one at a time, and the fields in them.
+//! Reads the lines of a text trace one at a time, and the fields in them.
 //!
-//! A [`Field`] knows its name and location, so each check is one call, and its error names file,
-//! line, field, value and what was expected.
+//! A [`Field`] knows its name and location, so that an error can name the file, line, field, value
+//! and what was expected.
 
 use diskarm_core::request::{Op, Request};
 use diskarm_core::units::{Instant, Lbn, SectorCount, Span};
@@ -13,7 +13,7 @@ use crate::record::{BLOCK_BYTES, Location};
 use crate::source::{self, ByteSource};
 use crate::time::{InvalidTime, TimeUnit};
 
-/// The maximum length of a line in bytes; bounds memory on files that are not text.
+/// The maximum length of a line in bytes; limits the memory for files that are not text.
 const MAX_LINE: usize = 65_536;
 
 /// The maximum number of blocks of a request. A row with more is broken.
@@ -23,11 +23,11 @@ pub(crate) const MAX_SECTORS: u64 = Request::MAX_SECTORS.0;
 pub(crate) struct Lines {
     source: ByteSource,
     line: u64,
-    /// The line after blank lines that were refused; it is returned next.
+    /// The line after blank lines that were refused, which is returned next.
     pending: Option<Vec<u8>>,
-    /// The buffer of that line when it was returned.
+    /// The line that was `pending`, once it has been returned.
     returned: Vec<u8>,
-    /// The last line, if it lacks its newline and the end was reached.
+    /// The number of the last line, once it has been read, if it lacks its newline.
     cut: Option<u64>,
 }
 
@@ -50,20 +50,19 @@ impl Lines {
         self.cut
     }
 
-    /// Returns the line after the blank lines that were just refused.
     pub(crate) fn pending(&self) -> Option<&[u8]> {
         self.pending.as_deref()
     }
 
-    /// Returns the buffered bytes from the next line on and its location; `None` before the first
-    /// line, which may be a header, and after blank lines.
+    /// Returns the buffered bytes from the next line onward, and the location of that line; `None`
+    /// before the first line, which may be a header, and after blank lines.
     #[inline]
     pub(crate) fn peek(&self) -> Option<(&[u8], Location)> {
         let has_begun = self.line > 0 && self.pending.is_none();
         has_begun.then(|| (self.source.buffered(), Location::Line(self.line + 1)))
     }
 
-    /// Consumes the next line, of `length` bytes with its line end.
+    /// Consumes the next line, of `length` bytes including its line end.
     #[inline]
     pub(crate) fn skip(&mut self, length: usize) {
         self.line += 1;
@@ -185,7 +184,7 @@ impl<'a> Row<'a> {
         Location::Line(self.line)
     }
 
-    /// Returns the `fields`, one for each of at most `N` `names`. Fails if their numbers differ.
+    /// Returns the `fields`, one for each of at most `N` `names`. Fails if there are more or fewer.
     #[inline(always)]
     pub(crate) fn fields<const N: usize>(
         &'a self,
@@ -214,7 +213,6 @@ impl<'a> Row<'a> {
         }
     }
 
-    /// Takes at most one field per name, and counts them.
     #[inline(always)]
     fn leading<const N: usize>(
         &'a self,
@@ -258,7 +256,7 @@ impl<'a> Row<'a> {
         let expected = names.len();
         let plural = if count == 1 { "" } else { "s" };
         let mut detail = format!("found {count} field{plural}, expected {expected}");
-        // A single field is probably a line with another separator.
+        // A line with a single field probably has another separator.
         if let Some(missing) = names.get(count).filter(|_| count > 1) {
             detail += &format!(": no {missing}");
         }
@@ -281,7 +279,7 @@ impl<'a> Row<'a> {
     }
 }
 
-/// Returns the blocks that `count` bytes from `first` overlap; `None` if no request can have them.
+/// Returns the blocks that `count` bytes from `first` overlap; `None` for none or too many.
 #[inline]
 pub(crate) fn overlapped_blocks(
     first: u64,
@@ -331,7 +329,7 @@ impl Field<'_> {
         }
     }
 
-    /// Parses the blocks of a request: this field is the first block, `count` their number.
+    /// Parses the blocks of a request: this field is the first block, and `count` is their number.
     #[inline]
     pub(crate) fn blocks(&self, count: &Field<'_>) -> Result<(Lbn, SectorCount), TraceError> {
         let start = self.whole_number(u64::MAX)?;
@@ -342,7 +340,7 @@ impl Field<'_> {
         self.check_end(start, sectors)
     }
 
-    /// Parses the blocks of a request: this field is the first block, `length` the length in bytes.
+    /// Parses the blocks of a request: this field is the first block; `length` is in bytes.
     #[inline]
     pub(crate) fn blocks_and_bytes(
         &self,
@@ -395,7 +393,6 @@ impl Field<'_> {
             .map_err(|reason| self.invalid_time(unit, reason))
     }
 
-    /// Parses an instant, relative to the origin of the trace's times.
     #[inline]
     pub(crate) fn instant(&self, unit: TimeUnit) -> Result<Instant, TraceError> {
         Ok(Instant::from_ns(self.time_ns(unit)?.unsigned_abs()))
@@ -440,12 +437,10 @@ pub(crate) fn first_fields<const N: usize>(head: &[u8], separator: u8) -> Option
     Some(array)
 }
 
-/// Returns true if a field is a whole number.
 pub(crate) fn is_whole(text: &[u8]) -> bool {
     !text.is_empty() && text.iter().all(u8::is_ascii_digit)
 }
 
-/// Returns true if a field is a number with or without decimals.
 pub(crate) fn is_decimal(text: &[u8]) -> bool {
     text.first().is_some_and(u8::is_ascii_digit)
         && text

@@ -11,17 +11,16 @@ use crate::record::{Location, Record, Urgency};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Action {
-    /// It entered the block layer.
+    /// The request entered the block layer.
     Queue,
-    /// It was handed to the device.
+    /// The request was handed to the device.
     Issue,
-    /// The device could not take it; it will be issued again.
+    /// The device could not accept the request, which will be issued again.
     Requeue,
-    /// It was completed, or the part of it that the event names.
+    /// The request, or the part of it that the event names, was completed.
     Complete,
 }
 
-/// An event of a request for data.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Event {
     pub(crate) action: Action,
@@ -38,37 +37,35 @@ pub(crate) struct Event {
 /// response, on the assumption that its completion was lost.
 const MAX_OUTSTANDING: usize = 4096;
 
-/// Size of the hash table of recent requests; a power of two.
+/// The size of the hash table of recent requests, which must be a power of two.
 const RECENT: usize = 4096;
 
-/// The outstanding requests, which are returned in the order in which they began once completed.
+/// The outstanding requests. Once completed, they are returned in the order in which they began.
 pub(crate) struct Pairing {
     first_action: Action,
     /// In the order in which they began; any but the first may be completed.
     waiting: VecDeque<WaitingRequest>,
     /// The number of the first request in `waiting`, counted from the start of the trace.
     done: u64,
-    /// The number of the last request by the hash of its device and first block. It is nearly
-    /// always the one that a completion ends; otherwise all are searched.
+    /// The number of the latest request, by the hash of its device and first block. A completion
+    /// nearly always ends this request; otherwise all are searched.
     recent: Vec<u64>,
 }
 
 struct WaitingRequest {
     record: Record,
-    /// Number of blocks not completed yet; 0 when it may be returned.
+    /// The number of blocks that have not completed yet; at 0, the request may be returned.
     missing: u64,
     /// True if it was requeued, so that it does not count as a request.
     is_void: bool,
 }
 
 impl WaitingRequest {
-    /// Returns true if `event` may complete it.
     #[inline]
     fn waits_for(&self, event: &Event) -> bool {
         self.missing > 0 && self.record.device == event.device && self.record.op == event.op
     }
 
-    /// Completes `sectors` of its blocks.
     #[inline]
     fn end(&mut self, sectors: u64, at: Instant) {
         self.missing = self.missing.saturating_sub(sectors);
@@ -133,8 +130,8 @@ impl Pairing {
         self.search(event, metadata);
     }
 
-    /// Completes all requests within the event, as they may have been merged since they began; if
-    /// there are none, completes part of the request that contains it.
+    /// Completes all requests within the event, which may have been merged since they began. If
+    /// there are none, completes part of the request that contains the event.
     #[cold]
     fn search(&mut self, event: &Event, metadata: &mut TraceMetadata) {
         let (start, end) = (event.start, event.start + event.sectors);
@@ -171,10 +168,10 @@ impl Pairing {
 
     /// Returns the oldest request if it completed, its completion was lost, or no events remain.
     #[inline]
-    pub(crate) fn take(&mut self, is_end: bool, metadata: &mut TraceMetadata) -> Option<Record> {
+    pub(crate) fn take(&mut self, is_at_end: bool, metadata: &mut TraceMetadata) -> Option<Record> {
         loop {
             let is_lost = self.waiting.front()?.missing > 0;
-            if is_lost && !is_end && self.waiting.len() < MAX_OUTSTANDING {
+            if is_lost && !is_at_end && self.waiting.len() < MAX_OUTSTANDING {
                 return None;
             }
             let first = self.waiting.pop_front()?;

@@ -1,17 +1,17 @@
 //! Checks whether a trace's times are plausible in the unit of its format.
 //!
-//! Wrong units differ by factors of a thousand. Gaps of minutes or nanoseconds between requests, or
-//! a response faster than any device's, show that a trace was written in another unit. A wrong
-//! digit shows as a jump in time.
+//! A wrong unit changes all times by a factor of a thousand or more. Gaps of minutes or nanoseconds
+//! between requests, or a response faster than any device's, show that a trace was written in
+//! another unit. A wrong digit shows as a jump in time.
 
 use diskarm_core::units::{Instant, Span};
 
 use crate::record::Location;
 use crate::time::TimeUnit;
 
-/// The median gap between requests to a busy disk. The range is so narrow that a unit wrong by a
-/// factor of a thousand falls outside it: from the 15 us of an array under TPC-C to a disk that is
-/// nearly idle.
+/// The median gap between requests to a busy disk. The range is so narrow that gaps wrong by a
+/// factor of a thousand fall outside it, but includes the 15 us of an array under TPC-C and a disk
+/// that is nearly idle.
 const GAPS: Band = Band {
     what: "gap between requests",
     min: Span::from_ns(5_000),
@@ -19,15 +19,15 @@ const GAPS: Band = Band {
     typical: 1e6,
 };
 
-/// Like [`GAPS`], but for a unit with other evidence: from a device that serves a million requests
-/// per second to an idle machine, whose requests still come in bursts.
+/// Like [`GAPS`], but for a unit that a date or responses support: from a device that serves a
+/// million requests per second to an idle machine, whose requests still come in bursts.
 const ANY_GAPS: Band = Band {
     min: Span::from_ns(1_000),
     max: Span::from_ns(100_000_000_000),
     ..GAPS
 };
 
-/// From the fastest flash to a disk with a long queue.
+/// The median response, from the fastest flash to a disk with a long queue.
 const RESPONSES: Band = Band {
     what: "response",
     min: Span::from_ns(1_000),
@@ -35,21 +35,20 @@ const RESPONSES: Band = Band {
     typical: 3e6,
 };
 
-/// With fewer values, nothing is concluded.
+/// With fewer values, no conclusion is drawn.
 const MIN_COUNT: usize = 16;
 
 struct Band {
     what: &'static str,
     min: Span,
     max: Span,
-    /// A typical value, in nanoseconds.
     typical: f64,
 }
 
-/// A gap is suspicious if it is this many times as long as the trace up to it...
+/// A gap is suspicious if it is this many times as long as the trace before it.
 const MAX_RATIO: i64 = 1_000;
 
-/// ...and the trace up to it is at least this long: machines are often idle after a short burst.
+/// The trace before a suspicious gap is at least this long: machines are often idle after a burst.
 const MIN_LENGTH: Span = Span::from_ns(60_000_000_000);
 
 /// No gap shorter than this is suspicious.
@@ -69,20 +68,18 @@ pub(crate) struct Gaps {
 
 #[derive(Debug)]
 struct Jump {
-    /// The record after it.
+    /// The record after the jump.
     location: Location,
     gap: Span,
-    /// The length of the trace up to it.
+    /// The length of the trace before the jump.
     length: Span,
 }
 
 impl Gaps {
-    /// Begins with the first arrival of a trace.
     pub(crate) fn begin(&mut self, first: Instant) {
         (self.first, self.latest) = (first, first);
     }
 
-    /// Adds the next arrival, which is that of the record at `location`.
     #[inline]
     pub(crate) fn add(&mut self, arrival: Instant, location: &Location) {
         let gap = arrival - self.latest;
@@ -226,7 +223,8 @@ mod tests {
         assert!(found.contains("response"), "{found}");
     }
 
-    /// 2.4 ms, a thousand times too short and too long; a date or responses confirm the unit.
+    /// Gaps of 2.4 ms are read as a thousand times less or more; a date or responses confirm the
+    /// unit.
     #[test]
     fn a_factor_of_a_thousand_is_detected() {
         let unit = TimeUnit::Microseconds;
@@ -266,7 +264,7 @@ mod tests {
     fn gaps_of_a_year_or_of_a_thousand_lengths_are_reported() {
         let second = |count: i64| Span::from_ns(count * 1_000_000_000);
         let day = second(86_400);
-        // A minute, then 1,000 times that.
+        // A trace of a minute, and a gap 1,000 times as long.
         assert_eq!(jumps(601, &[second(59_999)]), None);
         let expected = "line 602: the time jumps by 60000 s after 60.0 s of the trace: a digit may \
                         be wrong";

@@ -44,7 +44,7 @@ impl Reader {
         self.info
     }
 
-    /// Returns the name of the trace, as in its errors.
+    /// Returns the name of the trace, as used in errors.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -66,8 +66,8 @@ impl Reader {
     }
 
     /// Returns remarks for users of the records, one line each: a doubtful unit, jumps in time, a
-    /// last line that may be truncated, rows that were skipped, ignored, widened or reordered. The
-    /// list is complete once all records have been read.
+    /// last line that may be truncated, and rows that were skipped, ignored, widened or reordered.
+    /// The list is complete once all records have been read.
     pub fn notes(&self) -> Vec<String> {
         let mut notes: Vec<String> = self.unit_warning.iter().cloned().collect();
         notes.extend(self.gaps.note());
@@ -94,7 +94,6 @@ impl Reader {
         notes
     }
 
-    /// Reads until the reorder buffer is full.
     #[inline]
     fn fill(&mut self) {
         while !self.is_read && !self.ordering.is_full() {
@@ -123,7 +122,7 @@ impl Reader {
         }
     }
 
-    /// Replaces `record` by the next one; `None` at the end.
+    /// Replaces `record` with the next one; `None` at the end.
     #[inline]
     pub(crate) fn read(&mut self, record: &mut Record) -> Option<Result<(), TraceError>> {
         self.fill();
@@ -135,7 +134,7 @@ impl Reader {
         Some(Ok(()))
     }
 
-    /// Returns the error that ends the records.
+    /// Returns the error that ended reading, if any.
     #[cold]
     fn end(&mut self) -> Option<TraceError> {
         let is_empty = !self.has_begun && self.failure.is_none();
@@ -182,7 +181,6 @@ impl Reader {
     }
 }
 
-/// Returns true if the completion, if known, is a valid instant.
 #[inline]
 fn has_valid_completion(record: &Record) -> bool {
     let (Some(arrival), Some(response)) = (record.arrival, record.response) else {
@@ -223,14 +221,13 @@ impl Iterator for Reader {
     }
 }
 
-/// Opens the trace at `path`, in the format named `format` or, without a name, the one detected
-/// from its content. Reading ends at the first invalid row. For errors and options see
+/// Opens the trace at `path`, in the format named `format` or, if that is `None`, in the format
+/// detected from its content. Reading ends at the first invalid row. For errors and options see
 /// [`open_with`].
 pub fn open(path: impl AsRef<Path>, format: Option<&str>) -> Result<Reader, TraceError> {
     open_with(path, &strict(format))
 }
 
-/// Returns options that skip no rows.
 fn strict(format: Option<&str>) -> Options<'_> {
     Options {
         format,
@@ -409,7 +406,6 @@ const WINDOW: usize = 4096;
 #[derive(Default)]
 struct Ordering {
     waiting: VecDeque<Record>,
-    /// The arrival of the last record returned.
     latest: Option<Instant>,
     /// The number of records that followed a later one in the file.
     moved: u64,

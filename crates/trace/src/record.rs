@@ -26,11 +26,10 @@ pub struct Record {
     pub op: Op,
     /// The first block.
     pub start: Lbn,
-    /// Number of 512-byte blocks.
+    /// The number of 512-byte blocks.
     pub sectors: SectorCount,
     /// The measured time from arrival to completion; the completion is at most 2^63 - 1 ns. In a
-    /// trace without arrivals, all responses and pauses up to any record add up to no more than
-    /// that.
+    /// trace without arrivals, all responses and pauses add up to no more than that.
     pub response: Option<Span>,
     /// The last part of the response: the measured time from the start of service to completion.
     pub service: Option<Span>,
@@ -74,7 +73,7 @@ impl Record {
 pub enum Urgency {
     /// A process waits, as for most reads.
     Synchronous,
-    /// No process waits: read-ahead, delayed writes.
+    /// No process waits, as for read-ahead and delayed writes.
     Asynchronous,
 }
 
@@ -100,7 +99,6 @@ pub enum Observed {
 }
 
 impl Observed {
-    /// Parses its name in trace files.
     pub(crate) fn parse(op: Op, word: &[u8]) -> Result<Self, &'static str> {
         match (op, word) {
             (Op::Read, b"hit") => Ok(Self::Hit),
@@ -112,7 +110,6 @@ impl Observed {
         }
     }
 
-    /// Returns its name in trace files.
     pub(crate) fn word(self) -> &'static str {
         match self {
             Self::Hit => "hit",

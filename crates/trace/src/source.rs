@@ -15,13 +15,13 @@ use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 use crate::error::{ErrorKind, TraceError};
 use crate::record::Location;
 
-/// Bytes read from a file at a time.
+/// The number of bytes read from a file at a time.
 const CHUNK: usize = 256 * 1024;
 
 /// The number of bytes that formats get to recognise a file.
 const HEAD: usize = 4096;
 
-/// Written before UTF-8 text by some spreadsheets (Unicode 16, section 23.8), and skipped.
+/// Some spreadsheets write it before UTF-8 text (Unicode 16, section 23.8); it is skipped.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// A trace file, read sequentially in constant memory.
@@ -88,7 +88,7 @@ impl ByteSource {
         Ok(source)
     }
 
-    /// Returns its name, for errors.
+    /// Returns the name of the file, as used in errors.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -119,7 +119,7 @@ impl ByteSource {
         &self.buffer[self.start..self.end]
     }
 
-    /// Consumes the next line with its newline, which only the last may lack; `None` at the end of
+    /// Consumes the next line with its newline, which the last line may lack; `None` at the end of
     /// the file. Stops reading within a line that is too long, since it may have no end.
     pub(crate) fn line(&mut self, max: usize) -> io::Result<Option<Line>> {
         let mut searched = 0;
@@ -148,7 +148,6 @@ impl ByteSource {
         }))
     }
 
-    /// Returns true if the last line has been consumed and lacks its newline.
     pub(crate) fn is_cut(&self) -> bool {
         self.is_cut
     }
@@ -252,7 +251,6 @@ impl Read for ByteSource {
     }
 }
 
-/// Returns the `N` bytes that begin at `start`.
 #[inline]
 pub(crate) fn bytes_at<const N: usize>(bytes: &[u8], start: usize) -> [u8; N] {
     let mut part = [0; N];
@@ -261,7 +259,7 @@ pub(crate) fn bytes_at<const N: usize>(bytes: &[u8], start: usize) -> [u8; N] {
 }
 
 pub(crate) enum Line {
-    /// Its length in bytes, including the newline; [`ByteSource::last_consumed`] returns them.
+    /// A line of this length, with its newline; [`ByteSource::last_consumed`] returns its bytes.
     Text(usize),
     TooLong,
 }
@@ -295,7 +293,6 @@ fn is_compressed(head: &[u8]) -> bool {
         .any(|(magic, _)| head.starts_with(magic))
 }
 
-/// Returns the content of `input`, decompressed if `head` begins with the magic of a compression.
 fn decompress(head: &[u8], input: Bytes, chunk: usize) -> io::Result<Bytes> {
     match COMPRESSIONS
         .iter()
@@ -312,7 +309,7 @@ fn head(input: &mut Bytes, max: usize) -> io::Result<Vec<u8>> {
     Ok(head)
 }
 
-/// More than the longest magic.
+/// The number of bytes from which a compression is recognised; no magic is longer.
 const MAGIC_BYTES: usize = 8;
 
 /// Decompresses the frames of a zstd file (RFC 8878, section 3.1) and verifies their checksums and
@@ -357,7 +354,7 @@ impl<R: BufRead> Frames<R> {
         Ok(false)
     }
 
-    /// Checks that the frame, read completely, has the size and checksum of the original content.
+    /// Checks the size and the checksum of a frame that has been read completely.
     fn check(&self) -> io::Result<()> {
         let size = self.frame.content_size();
         let sum = self.frame.get_checksum_from_data();

@@ -1,4 +1,4 @@
-//! Summaries of traces, with the values of the tables in the papers.
+//! Summarises traces by the values that tables and figures in papers give.
 //!
 //! worthington94 table 2: length, disks, requests, average size, read and sequential read
 //! percentages. liu05 table 4.2: the same, the maximum address and the coefficient of variation of
@@ -13,13 +13,12 @@ use diskarm_core::units::{Instant, Lbn, SectorCount, Span};
 
 use crate::record::Record;
 
-/// Cells of the histogram of arrivals over time; at least half of them are used.
+/// The number of cells in the histogram of arrivals over time; at least half of them are used.
 const TIME_CELLS: usize = 2048;
 
-/// Cells of a device's histogram of addresses; few, as some traces have thousands of devices.
+/// The number of cells in a device's histogram of addresses: some traces have thousands of devices.
 const SPACE_CELLS: usize = 128;
 
-/// The longest queue that is counted separately.
 const MAX_QUEUE: usize = 1023;
 
 /// The summary of a trace. Its memory grows with the number of devices, not with the length.
@@ -37,22 +36,22 @@ pub struct Summary {
     pub sectors: SectorCount,
     /// The number of requests of each size.
     pub sizes: BTreeMap<SectorCount, u64>,
-    /// First and last arrival.
+    /// The first and the last arrival.
     pub arrivals: Option<(Instant, Instant)>,
     /// The times from one arrival to the next.
     pub interarrivals: Moments,
-    /// Arrivals, in nanoseconds from the first.
+    /// The arrivals over time, in nanoseconds since the first.
     pub over_time: Bins<TIME_CELLS>,
     /// Measured times from arrival to completion.
     pub responses: MeasuredTimes,
     /// Measured times of service.
     pub services: MeasuredTimes,
     /// For each queue length, the number of arrivals that found such a queue at their device, if
-    /// known; the last includes all longer queues.
+    /// known; the last entry includes all longer queues.
     pub queues: Vec<u64>,
     /// The summary of each device, by its number.
     pub devices: BTreeMap<u32, DeviceSummary>,
-    /// Future completions, by device, in a trace with responses but no queue lengths.
+    /// Future completions and their devices, in a trace with responses but no queue lengths.
     outstanding: BinaryHeap<Reverse<(Instant, u32)>>,
 }
 
@@ -65,9 +64,8 @@ pub struct DeviceSummary {
     pub reads_count: u64,
     /// One past the last block of any request.
     pub end: Lbn,
-    /// Requests, by first block.
+    /// The requests over the disk, by first block.
     pub over_space: Bins<SPACE_CELLS>,
-    /// The end of its last request.
     next: Lbn,
     outstanding: u64,
 }
@@ -177,8 +175,8 @@ impl DeviceSummary {
     }
 }
 
-/// A histogram over an unknown range, in one pass and constant memory: counts of values in cells of
-/// equal width, a power of two that doubles when a value is beyond the last cell.
+/// A histogram over an unknown range, made in one pass and in constant memory. All cells have the
+/// same width, a power of two, which doubles when a value is beyond the last cell.
 ///
 /// It has at most `CELLS` cells, an even number.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -249,9 +247,9 @@ mod tests {
 
     #[test]
     fn a_small_trace_is_summarised() {
-        // On device 0, the second request continues the first and arrives while that is served; the
-        // third arrives as both complete. Device 1 has one request, which begins where the second
-        // ends.
+        // On device 0, the second request continues the first and arrives while the first is
+        // served; the third arrives as both complete. Device 1 has one request, which begins where
+        // the second ends.
         let found = summary(&[
             (0, 30, 0, 64, 8),
             (10, 20, 0, 72, 8),

@@ -1,9 +1,9 @@
 //! Text formats with one record per line, and a fast path for their ordinary rows.
 //!
 //! A [`Shape`] describes the columns of a format. The fast path reads an ordinary row in one pass
-//! over its bytes. It rejects any unusual row, which the parser of the format then reads, with all
-//! its rules and errors. So the fast path need not accept every valid row, but the parser must
-//! accept every row that it accepts, with the same result.
+//! over its bytes. It rejects any unusual row, which the parser of the format then reads with all
+//! its rules and errors. So the fast path need not accept every valid row, but any row that it
+//! accepts must give the same result in the parser.
 
 use diskarm_core::request::Op;
 use diskarm_core::units::{Instant, Lbn, SectorCount, Span};
@@ -28,7 +28,7 @@ impl<P> TextRows<P>
 where
     P: FnMut(&Row<'_>, &mut TraceMetadata) -> Result<Option<Record>, TraceError> + Send + 'static,
 {
-    /// Reads all lines of `source`; `parse` is called for the first and for lines of another shape.
+    /// Reads all lines of `source`; `parse` reads the first line and lines of another shape.
     pub(crate) fn with_shape(source: ByteSource, shape: Shape, parse: P) -> Box<dyn RowReader> {
         Box::new(Self {
             lines: Lines::new(source),
@@ -92,7 +92,7 @@ pub(crate) enum Column {
     /// The direction, with the words for reads and writes.
     Op(Word, Word),
     Arrival(TimeUnit),
-    /// The arrival as a whole number, relative to the given one.
+    /// The arrival as a whole number, relative to the given number.
     ArrivalSince(TimeUnit, u64),
     Response(TimeUnit),
     /// The response, which may be empty.
@@ -134,13 +134,13 @@ impl Word {
     }
 }
 
-/// Requests that begin here or above are unusual. Below, the end of a request does not overflow,
-/// even in bytes.
+/// Requests that begin at this block or above are unusual. The end of any other request does not
+/// overflow, even in bytes.
 const START_LIMIT: u64 = 1 << 54;
 
 impl Shape {
-    /// Returns the record of the row that `bytes` begin with, and the length of the row with its
-    /// line end; `None` if the row is unusual or if the bytes may end within it.
+    /// Returns the record of the row at the beginning of `bytes`, and the length of that row with
+    /// its line end; `None` if the row is unusual or if the bytes may end within it.
     #[inline]
     pub(crate) fn parse(
         &self,
@@ -198,8 +198,8 @@ impl Shape {
         Some(())
     }
 
-    /// Returns the number of a device whose name of two fields is known. No name and a separator
-    /// begin another name, as each name has exactly one separator.
+    /// Returns the number of a device with a known name of two fields. A name followed by a
+    /// separator cannot begin another name, as each name has exactly one separator.
     #[inline]
     fn device(&self, scanner: &mut Scanner<'_>, metadata: &TraceMetadata) -> Option<u32> {
         let names = metadata.device_names.iter();
@@ -235,7 +235,6 @@ fn sectors(count: u64) -> Option<SectorCount> {
     is_valid.then_some(SectorCount(count))
 }
 
-/// Returns the number of blocks in `bytes`, if it is whole.
 #[inline]
 fn blocks(bytes: u64) -> Option<u64> {
     let is_whole = bytes.is_multiple_of(BLOCK_BYTES);

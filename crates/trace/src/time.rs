@@ -21,10 +21,9 @@ pub enum TimeUnit {
     Nanoseconds,
 }
 
-/// The reason why a string is not a valid time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum InvalidTime {
-    /// It is neither digits nor digits, a decimal point and digits.
+    /// It is not a decimal number: digits, optionally followed by a decimal point and more digits.
     NotDecimal,
     Negative,
     /// It is more than 2^63 - 1 ns.
@@ -43,7 +42,7 @@ impl TimeUnit {
         }
     }
 
-    /// Returns the decimal places from this unit down to the nanosecond.
+    /// Returns the number of decimal places from this unit down to the nanosecond.
     const fn decimals(self) -> usize {
         match self {
             Self::Seconds => 9,
@@ -57,7 +56,7 @@ impl TimeUnit {
     /// Parses a decimal number of this unit as nanoseconds in `[0, 2^63)`. Digits below the
     /// nanosecond are rounded to the nearest, halves up.
     ///
-    /// Does not use `f64`, which would lose nanoseconds from 2^53 ns (104 days) on.
+    /// It does not use `f64`, which would lose nanoseconds above 2^53 ns (104 days).
     #[inline]
     pub(crate) fn parse_ns(self, text: &[u8]) -> Result<i64, InvalidTime> {
         match self.parse_short(text) {
@@ -79,13 +78,13 @@ impl TimeUnit {
         self.ns_of(whole, fraction, decimals)
     }
 
-    /// Returns the time of `whole` units and a fraction of this many decimals; `None` if the
+    /// Returns the time of `whole` units and a fraction with this many decimals; `None` if the
     /// decimals go below the nanosecond, or if the time is 2^63 ns or more.
     #[inline]
     pub(crate) fn ns_of(self, whole: u64, fraction: u64, decimals: usize) -> Option<i64> {
         let missing = self.decimals().checked_sub(decimals)?;
         let whole = i64::try_from(whole).ok()?;
-        // At most nine decimals.
+        // There are at most nine decimals.
         let scaled = whole.checked_mul(POWERS_OF_TEN[decimals] as i64)?;
         let value = scaled.checked_add(fraction as i64)?;
         value.checked_mul(POWERS_OF_TEN[missing] as i64)

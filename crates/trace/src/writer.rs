@@ -24,7 +24,7 @@ const CHUNK: usize = 128 * 1024;
 
 impl<W: Write> Writer<W> {
     /// Writes to `output`, called `name` in errors, in the format called `format`. Fails if that
-    /// cannot be written.
+    /// format cannot be written.
     pub fn new(output: W, name: &str, format: &str) -> Result<Self, TraceError> {
         let writable = || writable().map(|(entry, _)| entry.info.name);
         let found = self::writable().find(|(entry, _)| entry.info.name == format);
@@ -70,7 +70,7 @@ impl<W: Write> Writer<W> {
         let flushed = self.output.flush();
         flushed.map_err(|error| TraceError::io(&self.name, None, "write", error))?;
         let (rounded, unit) = (self.rows.rounded_count(), self.info.time_unit.name());
-        let times = quantity(rounded, "time");
+        let times = quantity(rounded, "time value");
         let note = format!("{times} rounded to whole {unit}, the resolution of the format");
         Ok((rounded > 0).then_some(note).into_iter().collect())
     }

@@ -1,5 +1,5 @@
-//! A drive under test: its reads, writes, seeks and reports about itself, with retries, limits and
-//! a count of their cost.
+//! A drive under test: its reads, writes, seeks and self-descriptions, with retries, limits and a
+//! record of their cost.
 
 use diskarm_core::units::{Bytes, Instant, Lbn, SectorCount, Span};
 use diskarm_wire::command::{AddressFormat, Blocks, Caching, Size, Values};
@@ -19,7 +19,7 @@ const MAX_BLOCK_BYTES: u32 = 1 << 16;
 /// Maximum number of times a command is sent.
 pub const MAX_ATTEMPTS: u32 = 12;
 
-/// The longest mode page in bytes: its length field is one byte.
+/// The longest possible mode page, in bytes: the length field is one byte.
 const MAX_PAGE_LENGTH: usize = 255;
 
 /// The instants at which a command was sent and completed.
@@ -86,13 +86,13 @@ pub struct Identity {
 
 impl Identity {
     pub fn read(disk: &mut Disk<'_>) -> Result<Self, Error> {
-        let inquiry = unless_refused(disk.inquiry())?;
+        let inquiry = none_if_refused(disk.inquiry())?;
         let text = |field: Option<&[u8]>| field.map_or_else(String::new, ascii_text);
         Ok(Self {
             vendor: text(inquiry.as_ref().map(|data| &data.vendor[..])),
             product: text(inquiry.as_ref().map(|data| &data.product[..])),
             revision: text(inquiry.as_ref().map(|data| &data.revision[..])),
-            serial: unless_refused(disk.serial_number())?.unwrap_or_default(),
+            serial: none_if_refused(disk.serial_number())?.unwrap_or_default(),
             sectors: disk.sectors(),
             sector_size: disk.sector_size(),
         })
@@ -110,7 +110,7 @@ impl Identity {
 }
 
 /// Returns `None` if the drive rejected the command.
-fn unless_refused<T>(answer: Result<T, Error>) -> Result<Option<T>, Error> {
+fn none_if_refused<T>(answer: Result<T, Error>) -> Result<Option<T>, Error> {
     match answer {
         Err(Error::Status { .. }) => Ok(None),
         answer => answer.map(Some),
@@ -133,8 +133,7 @@ pub struct Disk<'a> {
     buffer: Vec<u8>,
     commands: u64,
     repeated: u64,
-    /// True until the drive has executed a command.
-    is_first: bool,
+    awaits_first_command: bool,
     began: Instant,
     limits: Option<Limits>,
 }
@@ -150,7 +149,7 @@ impl<'a> Disk<'a> {
             buffer: Vec::new(),
             commands: 0,
             repeated: 0,
-            is_first: true,
+            awaits_first_command: true,
             began,
             limits: None,
         };
@@ -166,7 +165,7 @@ impl<'a> Disk<'a> {
         Ok(disk)
     }
 
-    /// Refuses to send commands once one of these limits is reached.
+    /// Makes commands fail once one of these limits is reached.
     #[must_use]
     pub fn with_limits(mut self, limits: Limits) -> Self {
         self.limits = Some(limits);
@@ -265,8 +264,8 @@ impl<'a> Disk<'a> {
     }
 
     /// Returns the last block and the bytes per block (READ CAPACITY). Given a block, returns the
-    /// last block that can be reached from it without a substantial delay, which drives that
-    /// support PMI take to be the end of a cylinder (worthington96 section 4.1.3).
+    /// last block that can be reached from it without a substantial delay; drives that support PMI
+    /// return the end of a cylinder (worthington96 section 4.1.3).
     pub fn capacity(&mut self, from: Option<Lbn>) -> Result<(u64, u32), Error> {
         let at = from.map_or(0, |at| at.0);
         let partial = from.is_some();
@@ -419,7 +418,7 @@ impl<'a> Disk<'a> {
         Ok(times)
     }
 
-    /// Executes a command that may fill only a part of `data`, and returns the number of bytes.
+    /// Executes a command that may fill only a part of `data`; also returns the number of bytes.
     pub fn data_up_to(
         &mut self,
         command: &Command,
@@ -435,14 +434,14 @@ impl<'a> Disk<'a> {
         completion(command, self.send(command, data)?)
     }
 
-    /// Sends a command, and repeats it until the drive executes it.
+    /// Sends a command until the drive executes it, at most [`MAX_ATTEMPTS`] times.
     fn send(&mut self, command: &Command, mut data: Data<'_>) -> Result<Reply, Error> {
         let mut block = [0; 16];
         let length = command.emit(&mut block);
         for _ in 1..MAX_ATTEMPTS {
             let reply = self.send_once(&block[..length], data.reborrow())?;
-            let Some(delay) = retry_delay(&reply, self.is_first) else {
-                self.is_first = false;
+            let Some(delay) = retry_delay(&reply, self.awaits_first_command) else {
+                self.awaits_first_command = false;
                 return Ok(reply);
             };
             self.repeated += 1;
@@ -467,22 +466,23 @@ impl<'a> Disk<'a> {
 /// Returns the delay before a command must be sent again, or `None` if the reply is its result.
 ///
 /// A drive that is busy, becoming ready, or reporting a reset has not executed the command (SAM-5,
-/// SPC-4). All other statuses are results. One of them reports that the parameters or the capacity
-/// of the drive have changed: measurements before and after that describe different drives, so
-/// the measurement fails. It also fails if the drive reports that an earlier command failed after
-/// its completion. Before the first command on a connection (`is_first`) both are harmless.
-pub fn retry_delay(reply: &Reply, is_first: bool) -> Option<Span> {
+/// SPC-4). All other statuses are results. A measurement fails if the drive reports that its
+/// parameters or capacity have changed, because measurements taken before and after the change
+/// describe different drives. It also fails if the drive reports that an earlier command failed
+/// after its completion. Both reports are harmless before the first command on a connection has
+/// been executed (`awaits_first_command`).
+pub fn retry_delay(reply: &Reply, awaits_first_command: bool) -> Option<Span> {
     match reply.status {
         status::BUSY | status::TASK_SET_FULL => Some(Span::from_ms(100.0)),
         status::CHECK_CONDITION => {
             let sense = Sense::parse(&reply.sense).ok()?;
             if sense.deferred {
-                let retries = is_first || sense.key == Key::RecoveredError;
+                let retries = awaits_first_command || sense.key == Key::RecoveredError;
                 return retries.then_some(Span::ZERO);
             }
             match (sense.key, sense.code) {
                 (Key::UnitAttention, Code::MODE_PARAMETERS_CHANGED | Code::CAPACITY_CHANGED) => {
-                    is_first.then_some(Span::ZERO)
+                    awaits_first_command.then_some(Span::ZERO)
                 }
                 (Key::UnitAttention | Key::AbortedCommand, _) => Some(Span::ZERO),
                 (Key::NotReady, Code::BECOMING_READY) => Some(Span::from_s(1.0)),

@@ -1,9 +1,9 @@
 //! An iSCSI initiator.
 //!
-//! A [`Session`] has one connection and executes one command at a time, because drives are
-//! measured that way. It sends as much data with a command as the target permits, and more on
-//! request. It authenticates with CHAP, and requires the same of the target if it has a secret for
-//! it. The source is RFC 7143, which is cited by the names of messages and keys.
+//! A [`Session`] has one connection and executes one command at a time, because drives are measured
+//! that way. It sends as much data with a command as the target permits, and the remaining data on
+//! request. It authenticates itself with CHAP. If it has a secret for the target, the target must
+//! do so, too. The source is RFC 7143, which is cited by the names of messages and keys.
 
 mod connection;
 
@@ -31,7 +31,7 @@ const DISCOVERY_TIMEOUT: Duration = Duration::from_secs(10);
 /// The address of a disk: `iscsi://HOST[:PORT]/TARGET/LUN`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Address {
-    /// Name or address of the host; an IPv6 address without brackets.
+    /// Name or address of the host. An IPv6 address has no brackets.
     pub host: String,
     pub port: u16,
     /// Name of the target; empty if the URL has none.
@@ -87,7 +87,8 @@ struct Task<'a> {
     sent: Instant,
 }
 
-/// Number of sessions opened by this process: two with the same identifier replace each other.
+/// Number of sessions opened by this process. It makes their identifiers unique, because a session
+/// would replace another one with the same identifier.
 static SESSIONS: AtomicU16 = AtomicU16::new(0);
 
 fn open(
@@ -150,13 +151,13 @@ pub fn targets(address: &Address, credentials: Option<&Credentials>) -> Result<V
 }
 
 impl Session {
-    /// Logs in, for commands that leave the disk's data and settings alone. Other commands are not
-    /// sent: they fail as on a write-protected disk.
+    /// Logs in and allows commands that do not change the disk's data and settings. Other commands
+    /// are not sent, but fail as on a write-protected disk.
     pub fn open(address: &Address, credentials: Option<&Credentials>) -> Result<Self, Error> {
         open(address, Purpose::Target(&address.target), credentials)
     }
 
-    /// Allows all commands from now on. `overwrite_data` permits this on a disk that holds a
+    /// Allows all commands from now on. Without `overwrite_data`, fails if the disk contains a
     /// partition table, a file system or other data.
     pub fn allow_writes(&mut self, overwrite_data: bool) -> Result<(), Error> {
         if !overwrite_data && let Some(what) = safety::content(self).map_err(Error::Disk)? {

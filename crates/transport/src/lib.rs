@@ -1,4 +1,4 @@
-//! Carries commands to disk drives, over SG_IO ([`sg`]), iSCSI ([`iscsi`]) and NBD ([`nbd`]).
+//! Carries commands to disk drives over SG_IO ([`sg`]), iSCSI ([`iscsi`]) and NBD ([`nbd`]).
 //!
 //! A [`Transport`] executes SCSI commands one at a time and records when each was sent and
 //! completed. [`Disk`] has a method for each command that a measurement needs, repeats commands

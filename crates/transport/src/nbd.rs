@@ -28,7 +28,7 @@ const MAX_ANSWER_LENGTH: u32 = 1 << 16;
 /// Maximum number of answers to one option; the protocol defines four kinds.
 const MAX_ANSWERS: usize = 64;
 
-/// Maximum of the minimum block size (section "Block size constraints"), in bytes.
+/// The largest minimum block size that is accepted (section "Block size constraints"), in bytes.
 const MAX_SECTOR: u64 = 1 << 16;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,7 +40,6 @@ pub struct NbdSource {
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Server {
     Tcp(String, u16),
-    /// The path of a socket.
     Unix(String),
 }
 
@@ -128,7 +127,7 @@ fn protocol_error(found: impl Into<String>) -> Lost {
     Lost(format!("the NBD server sent {}", found.into()))
 }
 
-fn truncated<E>(_: E) -> Lost {
+fn truncation<E>(_: E) -> Lost {
     protocol_error("a truncated message")
 }
 
@@ -141,7 +140,7 @@ fn read_array<const N: usize>(stream: &mut Stream) -> io::Result<[u8; N]> {
 /// Performs the handshake. Returns the size of the export.
 fn choose_export(stream: &mut Stream, export: &str) -> Result<Size, Lost> {
     let bytes: [u8; Greeting::LENGTH] = read_array(stream)?;
-    let greeting = Greeting::parse(&bytes).map_err(truncated)?;
+    let greeting = Greeting::parse(&bytes).map_err(truncation)?;
     let is_newstyle = greeting.password == Greeting::PASSWORD && greeting.magic == Greeting::MAGIC;
     if !is_newstyle || !greeting.fixed_newstyle {
         return Err(protocol_error("a greeting that is not fixed newstyle"));
@@ -166,7 +165,7 @@ fn receive_answers(stream: &mut Stream, export: &str) -> Result<Size, Lost> {
     let (mut size, mut minimum) = (None, 1);
     for _ in 0..MAX_ANSWERS {
         let bytes: [u8; AnswerHeader::LENGTH] = read_array(stream)?;
-        let header = AnswerHeader::parse(&bytes).map_err(truncated)?;
+        let header = AnswerHeader::parse(&bytes).map_err(truncation)?;
         if header.magic != AnswerHeader::MAGIC || header.length > MAX_ANSWER_LENGTH {
             return Err(protocol_error("an invalid answer to an option"));
         }
@@ -180,7 +179,7 @@ fn receive_answers(stream: &mut Stream, export: &str) -> Result<Size, Lost> {
             answer::INFO => match data.get(..2) {
                 Some([0, 0]) => size = ExportInfo::parse(&data).ok().map(|found| found.size),
                 Some([0, 3]) => {
-                    minimum = BlockSizes::parse(&data).map_err(truncated)?.minimum.into();
+                    minimum = BlockSizes::parse(&data).map_err(truncation)?.minimum.into();
                 }
                 _ => {}
             },
@@ -197,7 +196,7 @@ fn receive_answers(stream: &mut Stream, export: &str) -> Result<Size, Lost> {
     Err(protocol_error("too many answers to one option"))
 }
 
-/// Converts the size of an export in bytes and its minimum block size.
+/// Converts the size of an export from bytes to blocks of at least the minimum size.
 fn export_size(bytes: u64, minimum: u64) -> Result<Size, Lost> {
     if !minimum.is_power_of_two() || minimum > MAX_SECTOR {
         return Err(protocol_error(format!(
@@ -247,7 +246,7 @@ impl Reader for Client {
         let sent = self.send(Command::Read, offset, room.len() as u64);
         sent.map_err(Lost::from)?;
         let header: [u8; Simple::LENGTH] = read_array(&mut self.stream).map_err(Lost::from)?;
-        let reply = Simple::parse(&header).map_err(truncated)?;
+        let reply = Simple::parse(&header).map_err(truncation)?;
         if reply.magic != Simple::MAGIC || reply.cookie != self.cookie {
             return Err(protocol_error("a reply to another request").into());
         }
@@ -261,7 +260,7 @@ impl Reader for Client {
 
 impl Drop for Client {
     fn drop(&mut self) {
-        // A server that does not receive it will see the connection close.
+        // A server that does not receive the command will see the connection close.
         let _ = self.send(Command::Disconnect, 0, 0);
     }
 }

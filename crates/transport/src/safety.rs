@@ -15,7 +15,7 @@ use crate::transport::{Error, Reply, Transport};
 /// Timeout for most commands: a drive may need half a minute to spin up first.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Additional time for each mebibyte: several times as much as the slowest drives need.
+/// Additional time for each mebibyte: several times what the slowest drives need.
 const TIME_PER_MEBIBYTE: Duration = Duration::from_secs(5);
 
 /// Timeout for spinning up, flushing a write cache, or a self-test.
@@ -30,8 +30,8 @@ const BATCH: u64 = 128;
 /// Bytes to read from the start of the drive: up to the superblock of btrfs.
 const FRONT_LENGTH: usize = 0x1_0048;
 
-/// Bytes to read from the end of the drive: the backup of a GPT, and superblocks of Linux's
-/// software RAID of versions 0.90 and 1.0, which are up to 128 KiB before the end.
+/// Bytes to read from the end of the drive: its last 128 KiB contain the backup of a GPT, and the
+/// superblocks of versions 0.90 and 1.0 of Linux's software RAID.
 const END_LENGTH: usize = 0x2_0000;
 
 const GPT: &[u8] = b"EFI PART";
@@ -57,7 +57,7 @@ const SIGNATURES: &[(usize, &[u8], &str)] = &[
     (0x200, b"LABELONE", LVM_NAME),
     (0x400, b"LABELONE", LVM_NAME),
     (0x600, b"LABELONE", LVM_NAME),
-    // Versions 1.1 and 1.2.
+    // These are the superblocks of versions 1.1 and 1.2.
     (0, RAID, RAID_NAME),
     (4096, RAID, RAID_NAME),
     (0, b"LUKS\xba\xbe", "an encrypted volume (LUKS)"),
@@ -89,7 +89,7 @@ pub fn leaves_data_alone(block: &[u8], list: &[u8]) -> bool {
             | Command::ReportSupportedTaskManagementFunctions { .. },
         ) => true,
         Ok(Command::LogSense { save, .. }) => !save,
-        // Only the translate address page: a self-test may write, and so may vendor-specific pages.
+        // Only the translate address page is safe: self-tests and vendor-specific pages may write.
         Ok(Command::SendDiagnostic {
             self_test_code,
             page_format,
@@ -129,7 +129,7 @@ pub fn command_name(block: &[u8]) -> String {
 
 /// Identifies the content of a drive by its first and last blocks; `None` if it looks erased.
 pub fn content(drive: &mut dyn Transport) -> Result<Option<&'static str>, Error> {
-    // Repeats READ CAPACITY if the drive has a reset to report first.
+    // This repeats READ CAPACITY if the drive has a reset to report first.
     let mut disk = Disk::new(drive)?;
     let (blocks, size) = (disk.sectors().0, disk.sector_size().0);
     let mut read = |length: usize, at_end: bool| {
@@ -154,7 +154,7 @@ fn identify(front: &[u8], end: &[u8]) -> Option<&'static str> {
     let at_front = SIGNATURES
         .iter()
         .find_map(|&(offset, bytes, name)| front.get(offset..)?.starts_with(bytes).then_some(name));
-    // Counted from the end of the drive, which is the end of a sector.
+    // Sectors are counted from the end of the drive, which is the end of a sector.
     let at_end = end.rchunks_exact(512).find_map(|sector| match sector {
         _ if sector.starts_with(GPT) => Some("the backup of a partition table (GPT)"),
         _ if sector.starts_with(RAID) => Some(RAID_NAME),
@@ -208,7 +208,7 @@ mod tests {
         assert!(!leaves_data_alone(&self_test, &[0x40]));
         let saved_logs = [0x4d, 0x01, 0x40, 0, 0, 0, 0, 0, 4, 0];
         assert!(!leaves_data_alone(&saved_logs, &[]));
-        // UNMAP, which is not in the table, and an empty command.
+        // UNMAP is not in the table of operations; the other command is empty.
         assert!(!leaves_data_alone(&[0x42, 0, 0, 0, 0, 0, 0, 0, 0, 0], &[]));
         assert!(!leaves_data_alone(&[], &[]));
     }
@@ -231,13 +231,13 @@ mod tests {
         assert_eq!(command_name(&[]), "an empty command block");
     }
 
-    fn front(at: usize, bytes: &[u8]) -> Option<&'static str> {
+    fn identify_front(at: usize, bytes: &[u8]) -> Option<&'static str> {
         let mut front = vec![0; FRONT_LENGTH];
         front[at..at + bytes.len()].copy_from_slice(bytes);
         identify(&front, &[])
     }
 
-    /// Offsets from the documentation of the file systems.
+    /// The offsets are from the documentation of the file systems.
     #[test]
     fn contents_are_recognized() {
         for (at, bytes, what) in [
@@ -254,7 +254,7 @@ mod tests {
             (0, b"LUKS\xba\xbe", "LUKS"),
             (4096 - 10, b"SWAPSPACE2", "swap"),
         ] {
-            let found = front(at, bytes).unwrap_or_else(|| panic!("{what} at {at}"));
+            let found = identify_front(at, bytes).unwrap_or_else(|| panic!("{what} at {at}"));
             assert!(found.contains(what), "{what} at {at}: {found}");
         }
     }
@@ -270,24 +270,24 @@ mod tests {
 
     #[test]
     fn the_end_of_the_drive_is_checked() {
-        let with = |at: usize, bytes: &[u8]| {
+        let identify_end = |at: usize, bytes: &[u8]| {
             let mut end = vec![0; END_LENGTH];
             end[at..at + bytes.len()].copy_from_slice(bytes);
             identify(&[0; FRONT_LENGTH], &end)
         };
         let backup = Some("the backup of a partition table (GPT)");
-        assert_eq!(with(END_LENGTH - 512, b"EFI PART"), backup);
-        assert_eq!(with(END_LENGTH - 4096, b"EFI PART"), backup);
-        assert_eq!(with(0, b"\xfc\x4e\x2b\xa9"), Some(RAID_NAME));
-        // Not at the start of a sector.
-        assert_eq!(with(100, b"EFI PART"), Some(DATA_NAME));
+        assert_eq!(identify_end(END_LENGTH - 512, b"EFI PART"), backup);
+        assert_eq!(identify_end(END_LENGTH - 4096, b"EFI PART"), backup);
+        assert_eq!(identify_end(0, b"\xfc\x4e\x2b\xa9"), Some(RAID_NAME));
+        // Signatures count only at the start of a sector.
+        assert_eq!(identify_end(100, b"EFI PART"), Some(DATA_NAME));
     }
 
     #[test]
     fn an_erased_drive_has_no_content() {
         assert_eq!(identify(&[0; FRONT_LENGTH], &[0; END_LENGTH]), None);
         assert_eq!(identify(&[0xff; FRONT_LENGTH], &[0xff; END_LENGTH]), None);
-        // After measurements, which write zeros.
+        // Measurements have written zeros to a part of this drive.
         let written = [[0; 512], [0xff; 512]].concat();
         assert_eq!(identify(&written, &[0xff; END_LENGTH]), None);
         assert_eq!(identify(&[], &[]), None);
@@ -295,10 +295,10 @@ mod tests {
 
     #[test]
     fn unknown_labels_are_data() {
-        // Labels of Sun and Amiga, and half a signature at the end of the data.
-        assert_eq!(front(508, &[0xda, 0xbe]), Some(DATA_NAME));
-        assert_eq!(front(0, b"RDSK"), Some(DATA_NAME));
+        // These are labels of Sun and Amiga, and a signature cut off by the end of the data.
+        assert_eq!(identify_front(508, &[0xda, 0xbe]), Some(DATA_NAME));
+        assert_eq!(identify_front(0, b"RDSK"), Some(DATA_NAME));
         assert_eq!(identify(b"XFS", &[]), Some(DATA_NAME));
-        assert_eq!(front(1, b"XFSB"), Some(DATA_NAME));
+        assert_eq!(identify_front(1, b"XFSB"), Some(DATA_NAME));
     }
 }

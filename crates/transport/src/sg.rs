@@ -1,8 +1,8 @@
 //! SCSI commands over Linux's SG_IO, to `/dev/sgX` and to block devices such as `/dev/sdX`.
 //!
-//! At first, an [`Sg`] allows only commands that leave data alone. [`Sg::allow_writes`] allows the
-//! rest on a drive that looks empty and is not in use, and keeps the system from using it. On
-//! systems other than Linux, [`Sg::open`] returns an error.
+//! At first, an [`Sg`] allows only commands that do not change data. [`Sg::allow_writes`] allows
+//! all commands on a drive that looks empty and is not in use, and keeps the system from using the
+//! drive. On systems other than Linux, [`Sg::open`] returns an error.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ pub use linux::Sg;
 pub enum Error {
     /// A file could not be opened or read.
     File { path: PathBuf, source: io::Error },
-    /// The path is not that of a disk that accepts SCSI commands.
+    /// The file is not a disk that accepts SCSI commands.
     NotADisk { path: PathBuf, kind: &'static str },
     /// The system is using the drive, so writes would corrupt its data.
     InUse { path: PathBuf, by: String },
@@ -83,7 +83,7 @@ impl Sg {
     pub fn open(path: &Path) -> Result<Self, Error> {
         Err(Error::file(path)(io::Error::new(
             io::ErrorKind::Unsupported,
-            "SCSI commands to local drives need Linux (SG_IO)",
+            "SCSI commands to local drives require Linux (SG_IO)",
         )))
     }
 

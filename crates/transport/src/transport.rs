@@ -8,11 +8,11 @@ use diskarm_wire::{Sense, status};
 
 /// Carries SCSI commands to one logical unit, one at a time, and times them.
 ///
-/// Times are host times: a command is sent when the host passes it on, and ended when the host is
-/// notified of its completion.
+/// Times are those of the host: a command is sent when the host passes it on, and ends when the
+/// host is notified of its completion.
 pub trait Transport {
     /// Sends a command and waits for its completion. Fails if the command or the connection is
-    /// lost; a command that completes with a status other than GOOD is a [`Reply`].
+    /// lost; a status other than GOOD is not an error.
     fn execute(&mut self, command: &[u8], data: Data<'_>) -> Result<Reply, TransportError>;
 
     /// Sleeps for `span`, during which the drive is idle.
@@ -58,7 +58,6 @@ impl Data<'_> {
         }
     }
 
-    /// Returns the bytes that the host sends.
     pub(crate) fn sent(&self) -> &[u8] {
         match self {
             Self::Out(bytes) => bytes,
@@ -88,7 +87,7 @@ pub struct Reply {
 /// A failure of the transport, with its reason as a string.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TransportError {
-    /// A command timed out or was ended by a reset. The next one may succeed.
+    /// A command timed out or was ended by a reset. The next command may succeed.
     Unanswered(String),
     /// The drive is no longer reachable.
     Lost(String),
@@ -104,7 +103,7 @@ impl std::fmt::Display for TransportError {
 
 impl std::error::Error for TransportError {}
 
-/// The failure of a command or of a measurement. `command` is the name of a command.
+/// The failure of a command or of a measurement. `command` is the name of the SCSI command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Error {
     Transport(TransportError),
@@ -119,7 +118,7 @@ pub enum Error {
         command: &'static str,
         reason: String,
     },
-    /// The measurement was inconclusive, or reached its limits.
+    /// The measurement was inconclusive or reached its limits.
     Undecided(String),
 }
 
@@ -173,23 +172,22 @@ pub trait Source: Send + Sync {
 pub trait Reader: Send {
     fn size(&self) -> Size;
 
-    /// Reads blocks from `first` on until `room`, which holds whole blocks, is full.
+    /// Fills `room`, which must have space for a whole number of blocks, with the blocks from
+    /// `first` on.
     fn read(&mut self, first: Lbn, room: &mut [u8]) -> Result<(), Fault>;
 }
 
-/// The size of a source and of its blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Size {
     pub sectors: SectorCount,
     pub sector: Bytes,
 }
 
-/// The failure of a read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// Blocks are unreadable; the first of them if the device reports it.
+    /// Blocks are unreadable. Contains the first of them if the device reports it.
     Unreadable(Option<Lbn>),
-    /// The connection was lost. A new one may work.
+    /// The connection was lost. A new connection may work.
     Lost(Lost),
 }
 

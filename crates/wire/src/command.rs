@@ -45,7 +45,7 @@ pub struct Blocks {
     pub count: u32,
 }
 
-/// Use of the buffer in a transfer.
+/// How a transfer uses the buffer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Caching {
     /// DPO: the blocks need not be kept in the buffer.
@@ -192,7 +192,8 @@ impl CommandField for Caching {
     }
 }
 
-/// A page code in byte 2, zero without its flag: EVPD (INQUIRY), PCV (RECEIVE DIAGNOSTIC RESULTS).
+/// A page code in byte 2. It is zero unless the flag EVPD (INQUIRY) or PCV (RECEIVE DIAGNOSTIC
+/// RESULTS) is set.
 impl CommandField for Option<u8> {
     fn read(block: &[u8], positions: Positions) -> Result<Self, Invalid> {
         match (CommandField::read(block, positions)?, block[2]) {
@@ -208,7 +209,7 @@ impl CommandField for Option<u8> {
     }
 }
 
-/// The format of FORMAT UNIT. Without FMTDATA, it and the list bits are reserved (SBC-3).
+/// The address format in FORMAT UNIT. It and the list bits are reserved without FMTDATA (SBC-3).
 impl CommandField for Option<AddressFormat> {
     fn read(block: &[u8], positions: Positions) -> Result<Self, Invalid> {
         if block[1] & 0x10 != 0 {
@@ -410,7 +411,7 @@ fn begin<'a>(buffer: &'a mut [u8; 16], codes: &[u8], size: Option<Size>) -> &'a 
     let code = *codes
         .iter()
         .find(fits)
-        .expect("the operation has this size");
+        .expect("the operation exists in this size");
     buffer.fill(0);
     buffer[0] = code;
     &mut buffer[..Size::from_code(code).bytes()]
@@ -488,7 +489,7 @@ commands! {
         no_data: bool = flag(1, 0);
     }
 
-    /// Writes blocks if they are as expected (SBC-3).
+    /// Writes blocks if their present data are as expected (SBC-3).
     CompareAndWrite: [0x89] {
         at: u64 = ADDRESS;
         count: u8 = bytes(13, 1);
@@ -502,7 +503,7 @@ commands! {
     }
 
     /// Returns the last block and the block size (SBC-3). With `partial` (PMI, SCSI-2): the last
-    /// block after `at` before a substantial delay, such as another cylinder.
+    /// block after `at` before a substantial delay, such as a move to another cylinder.
     ReadCapacity10: [0x25] {
         at: u32 = ADDRESS;
         partial: bool = flag(8, 0);
@@ -546,7 +547,7 @@ commands! {
         length: u16 = bytes(7, 2);
     }
 
-    /// Registers and reserves (SPC-4).
+    /// Changes registrations and the reservation (SPC-4).
     PersistentReserveOut: [0x5f] {
         action: ReserveOut = bits(1, 4, 0);
         scope: u8 = bits(2, 7, 4);
@@ -573,7 +574,7 @@ commands! {
         interleave: u16 = bytes(3, 2);
     }
 
-    /// Replaces defective blocks by spares (SBC-3).
+    /// Replaces defective blocks with spares (SBC-3).
     ReassignBlocks: [0x07] {
         long_addresses: bool = flag(1, 1);
         long_list: bool = flag(1, 0);

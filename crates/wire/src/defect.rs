@@ -89,8 +89,8 @@ impl Address {
         })
     }
 
-    /// Writes it at the front of `data`; returns its length.
-    /// Panics if a cylinder exceeds 24 bits, or an extended offset 28.
+    /// Writes the address at the front of `data`; returns its length. Panics if a cylinder exceeds
+    /// 24 bits, or an extended offset 28.
     pub fn emit(&self, data: &mut [u8]) -> usize {
         match *self {
             Self::ShortBlock(block) => {
@@ -184,8 +184,8 @@ layout! {
     }
 }
 
-/// The diagnostic page that translates addresses (SBC-3; worthington96 section
-/// 4.1.2). A host sends an address and the requested format; the unit returns the addresses.
+/// The diagnostic page that translates addresses (SBC-3; worthington96 section 4.1.2). A host sends
+/// an address and the requested format; the unit returns the addresses in that format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Translate {
     pub address: Address,
@@ -195,10 +195,10 @@ pub struct Translate {
 /// The code of the diagnostic page that translates addresses.
 pub const TRANSLATE: u8 = 0x40;
 
-/// The code of the diagnostic page that lists the others.
+/// The code of the diagnostic page that lists the supported pages.
 pub const SUPPORTED_PAGES: u8 = 0x00;
 
-/// The unit's result, with the first of its addresses.
+/// The unit's answer, with the first of its addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Translated {
     /// The format of the address that was translated.
@@ -209,7 +209,7 @@ pub struct Translated {
     pub address: Address,
 }
 
-/// Length of either page with one address.
+/// Length of the page with one address, from a host or from a unit.
 pub const TRANSLATE_LENGTH: usize = 14;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -226,7 +226,7 @@ fn format(byte: u8) -> Result<AddressFormat, Malformed> {
         .ok_or(Malformed::Format(byte))
 }
 
-/// Returns bytes 4 and 5, and the address, of either page.
+/// Returns bytes 4 and 5 of the page, and its address.
 fn page(data: &[u8]) -> Result<(u8, u8, &[u8]), Malformed> {
     let short = Malformed::Short(Short {
         expected: TRANSLATE_LENGTH,

@@ -1,5 +1,5 @@
-//! Data of a fixed layout, declared by a list of fields, from which the `layout!` macro derives
-//! `parse`, `emit` and the mask of all fields.
+//! Data with a fixed layout. The `layout!` macro declares their fields, and derives `parse`, `emit`
+//! and the mask of all fields.
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FieldPosition {
@@ -134,7 +134,7 @@ macro_rules! layout {
         impl $name {
             pub const LENGTH: usize = $length;
 
-            /// A one for each bit that belongs to a field.
+            /// Returns a mask of the bits that belong to fields.
             pub fn mask() -> [u8; $length] {
                 let mut mask = [0; $length];
                 $($position.mark(&mut mask);)+

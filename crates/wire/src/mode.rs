@@ -48,7 +48,7 @@ pub struct Page<'a> {
     /// The page can be saved (MODE SENSE).
     pub saveable: bool,
     pub code: u8,
-    /// Its subpage, if it has the long header.
+    /// The subpage code, if the page has the long header.
     pub subpage: Option<u8>,
     pub content: &'a [u8],
 }
@@ -206,7 +206,7 @@ pages! {
         rotation_rate: u16 = bytes(28, 2);
     }
 
-    /// Caching. Drives older than SBC end it after byte 11.
+    /// Caching. On drives older than SBC, the page ends after byte 11.
     pub struct Caching: 0x08, 18 {
         /// IC: the drive uses the number or the size of segments below.
         initiator_control: bool = flag(2, 7);
@@ -216,7 +216,7 @@ pages! {
         analysis: bool = flag(2, 5);
         /// DISC: prefetching crosses cylinders.
         across_cylinders: bool = flag(2, 4);
-        /// SIZE: the size of segments counts, rather than their number.
+        /// SIZE: the size of segments applies, rather than their number.
         by_segment_size: bool = flag(2, 3);
         /// WCE: writes end before they are on the media.
         write_cache: bool = flag(2, 2);
@@ -224,15 +224,15 @@ pages! {
         multiplied: bool = flag(2, 1);
         /// RCD: reads are not served from the buffer.
         read_cache_disabled: bool = flag(2, 0);
-        /// Retention of data that were requested.
+        /// Retention priority of data that were requested.
         read_retention: u8 = bits(3, 7, 4);
-        /// Retention of data that were written.
+        /// Retention priority of data that were written.
         write_retention: u8 = bits(3, 3, 0);
         /// Maximum length of a read that is followed by prefetching, in blocks.
         prefetch_up_to: u16 = bytes(4, 2);
         minimum_prefetch: u16 = bytes(6, 2);
         maximum_prefetch: u16 = bytes(8, 2);
-        /// The limit of the maximum after multiplication.
+        /// The limit of the maximum prefetch after multiplication.
         prefetch_ceiling: u16 = bytes(10, 2);
         /// FSW: blocks are written in the order of their addresses.
         force_sequential: bool = flag(12, 7);
@@ -240,7 +240,7 @@ pages! {
         segment_in_blocks: bool = flag(12, 6);
         /// DRA: no read-ahead.
         no_read_ahead: bool = flag(12, 5);
-        /// NV_DIS: no non-volatile cache.
+        /// NV_DIS: the non-volatile cache is disabled.
         non_volatile_disabled: bool = flag(12, 0);
         segments: u8 = bytes(13, 1);
         /// Size of a segment, in bytes or blocks.
@@ -248,7 +248,7 @@ pages! {
     }
 
     pub struct Control: 0x0a, 10 {
-        /// TST: 0 for one set of commands for all initiators.
+        /// TST: 0 if all initiators share one task set.
         task_sets: u8 = bits(2, 7, 5);
         /// D_SENSE: sense data have the descriptor format.
         descriptor_sense: bool = flag(2, 2);
@@ -258,7 +258,7 @@ pages! {
         queue_algorithm: u8 = bits(3, 7, 4);
         /// QERR: the effect of an error on other commands.
         queue_errors: u8 = bits(3, 2, 1);
-        /// UA_INTLCK_CTRL: the clearing of unit attentions.
+        /// UA_INTLCK_CTRL: how unit attentions are cleared.
         attention_interlock: u8 = bits(4, 5, 4);
         /// SWP: writes are refused.
         write_protect: bool = flag(4, 3);
@@ -269,7 +269,7 @@ pages! {
         self_test_time_s: u16 = bytes(10, 2);
     }
 
-    /// Notch and partition: a zone.
+    /// Notch and partition. A notch is a zone.
     pub struct Notch: 0x0c, 22 {
         /// ND: the drive has notches.
         notched: bool = flag(2, 7);

@@ -15,10 +15,10 @@ pub struct Operation {
 /// The reason for refusing a command block (SPC-4, sense key ILLEGAL REQUEST).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Invalid {
-    /// No such operation, or no bytes at all: INVALID COMMAND OPERATION CODE.
+    /// The operation is unknown, or the block is empty: INVALID COMMAND OPERATION CODE.
     Operation,
-    /// A bit is set that is reserved, a service action is unknown, or a field has a value that the
-    /// standard reserves: INVALID FIELD IN CDB.
+    /// A reserved bit is set, a service action is unknown, or a field has a value that the standard
+    /// reserves: INVALID FIELD IN CDB.
     Field {
         /// Offset of the field, in bytes from the start of the command block.
         byte: u16,
@@ -127,7 +127,8 @@ operations! {
 
 impl Operation {
     /// Finds the operation of a command block and checks its length and reserved bits. Fails with
-    /// the first violation: of several reserved bits, the most significant in the first byte.
+    /// the first violation; of several reserved bits, that is the most significant one of the first
+    /// byte.
     pub fn find(block: &[u8]) -> Result<&'static Self, Invalid> {
         let code = *block.first().ok_or(Invalid::Operation)?;
         // Operations with the same code are consecutive.

@@ -46,7 +46,8 @@ pub fn emit_operations<'a>(
     [&length.to_be_bytes()[..], &list].concat()
 }
 
-/// Returns the operations in such a list, up to the first that is cut off.
+/// Returns the operations in the data of REPORT SUPPORTED OPERATION CODES, up to the first that is
+/// cut off.
 pub fn operations(data: &[u8]) -> impl Iterator<Item = ListedOperation> {
     let end = data
         .get(..4)
@@ -60,7 +61,7 @@ pub fn operations(data: &[u8]) -> impl Iterator<Item = ListedOperation> {
     })
 }
 
-/// Encodes the description of an operation, or that it is not supported.
+/// Encodes the description of an operation; `None` is encoded as "not supported".
 pub fn emit_operation(operation: Option<&Operation>, timeouts: bool) -> Vec<u8> {
     let Some(operation) = operation else {
         // Not supported.
@@ -100,7 +101,8 @@ pub fn emit_units(units: &[u16]) -> Vec<u8> {
     data
 }
 
-/// Returns the unit numbers of such a list, up to the first that is cut off or uses another method.
+/// Returns the unit numbers in the data of REPORT LUNS, up to the first that is cut off or uses
+/// another addressing method.
 pub fn units(data: &[u8]) -> impl Iterator<Item = u16> {
     let end = data
         .get(..4)
@@ -131,7 +133,7 @@ layout! {
     pub struct LogHeader: 4 {
         /// DS: the parameters are not saved.
         not_saved: bool = FieldPosition::flag(0, 7);
-        /// SPF: it has a subpage code.
+        /// SPF: the page has a subpage code.
         has_subpage: bool = FieldPosition::flag(0, 6);
         page: u8 = FieldPosition::bits(0, 5, 0);
         subpage: u8 = FieldPosition::bytes(1, 1);
@@ -147,7 +149,7 @@ pub struct LogParameter<'a> {
 }
 
 impl LogParameter<'_> {
-    /// Encodes it; panics if the value has more than 255 bytes.
+    /// Encodes the parameter; panics if the value has more than 255 bytes.
     pub fn emit(&self) -> Vec<u8> {
         let [high, low] = self.code.to_be_bytes();
         let length = u8::try_from(self.value.len()).expect("a value has at most 255 bytes");
@@ -179,7 +181,7 @@ pub mod log_page {
     pub const EXCEPTIONS: u8 = 0x2f;
 }
 
-/// Parameters of the pages of error counters.
+/// Parameter codes of the error counter pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ErrorCounter {
     /// Errors corrected without substantial delay.
@@ -198,7 +200,7 @@ pub enum ErrorCounter {
 }
 
 layout! {
-    /// Parameter 0 of the page of informational exceptions.
+    /// Parameter 0 of the informational exceptions page.
     pub struct Exceptions: 3 {
         /// Additional sense code; 0 means no exception.
         code: u8 = FieldPosition::bytes(0, 1);
@@ -252,9 +254,9 @@ layout! {
         additional_length: u8 = FieldPosition::bytes(4, 1);
         protect: bool = FieldPosition::flag(5, 0);
         multiple_ports: bool = FieldPosition::flag(6, 4);
-        /// Supports transfers of 32 bits (SCSI-2).
+        /// Supports 32-bit wide transfers (SCSI-2).
         wide_32: bool = FieldPosition::flag(7, 6);
-        /// Supports transfers of 16 bits (SCSI-2).
+        /// Supports 16-bit wide transfers (SCSI-2).
         wide_16: bool = FieldPosition::flag(7, 5);
         /// Supports synchronous transfers (SCSI-2).
         synchronous: bool = FieldPosition::flag(7, 4);
@@ -271,7 +273,7 @@ layout! {
 /// Offset of the version descriptors in data longer than [`Inquiry`], and their maximum number.
 pub const VERSIONS: (usize, usize) = (58, 8);
 
-/// Version descriptors (SPC-4): standards, without claiming a particular draft.
+/// Version descriptors (SPC-4) that name a standard but no particular draft of it.
 pub mod version {
     pub const SAM_5: u16 = 0x00a0;
     pub const SPC_4: u16 = 0x0460;
@@ -291,7 +293,7 @@ pub fn padded<const N: usize>(text: &str) -> [u8; N] {
     field
 }
 
-/// Codes of pages of vital product data.
+/// Vital product data page codes.
 pub mod page_code {
     pub const SUPPORTED_PAGES: u8 = 0x00;
     pub const SERIAL_NUMBER: u8 = 0x80;
@@ -300,7 +302,7 @@ pub mod page_code {
     pub const CHARACTERISTICS: u8 = 0xb1;
 }
 
-/// A page of vital product data.
+/// A vital product data page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VitalPage<'a> {
     /// As in standard INQUIRY data.
@@ -330,7 +332,7 @@ impl<'a> VitalPage<'a> {
         })
     }
 
-    /// Encodes it; panics if a number does not fit its field.
+    /// Encodes the page; panics if a number does not fit its field.
     pub fn emit(&self) -> Vec<u8> {
         assert!(self.qualifier < 8 && self.device_type < 32);
         let length = u16::try_from(self.content.len()).expect("a page has at most 65,535 bytes");
@@ -368,7 +370,7 @@ pub fn designators(mut content: &[u8]) -> impl Iterator<Item = Designator<'_>> {
 }
 
 impl Designator<'_> {
-    /// Encodes it; panics if a number does not fit its field.
+    /// Encodes the designator; panics if a number does not fit its field.
     pub fn emit(&self) -> Vec<u8> {
         assert!(self.code_set < 16 && self.association < 4 && self.kind < 16);
         let length = u8::try_from(self.name.len()).expect("a name has at most 255 bytes");
@@ -398,7 +400,7 @@ layout! {
     pub struct Characteristics: 60 {
         /// Revolutions per minute; 0 if not reported, 1 if the medium does not rotate.
         rotation_rate: u16 = FieldPosition::bytes(0, 2);
-        /// 1: 5.25 inch, 2: 3.5, 3: 2.5, 4: 1.8.
+        /// In inches, 1: 5.25, 2: 3.5, 3: 2.5, 4: 1.8.
         form_factor: u8 = FieldPosition::bits(3, 3, 0);
     }
 }

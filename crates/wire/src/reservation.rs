@@ -23,8 +23,8 @@ layout! {
         key: u64 = FieldPosition::bytes(0, 8);
         /// 0: the whole unit.
         scope: u8 = FieldPosition::bits(13, 7, 4);
-        /// 1: write exclusive, 3: exclusive access; 5 and 6: the same, registrants only;
-        /// 7 and 8: the same, all registrants.
+        /// 1: write exclusive, 3: exclusive access. 5 and 6 are the same for registrants only; 7
+        /// and 8 are the same for all registrants.
         kind: u8 = FieldPosition::bits(13, 3, 0);
     }
 
@@ -82,12 +82,12 @@ pub fn keys(content: &[u8]) -> impl Iterator<Item = u64> {
 }
 
 layout! {
-    /// A registration, in READ FULL STATUS. Its initiator follows.
+    /// A registration in READ FULL STATUS. The identifier of its initiator follows.
     pub struct FullStatus: 20 {
         key: u64 = FieldPosition::bytes(0, 8);
-        /// It is for all ports of the target; the number of the port is then meaningless.
+        /// The registration is for all ports of the target, so the port number is meaningless.
         all_ports: bool = FieldPosition::flag(12, 1);
-        /// It holds the reservation.
+        /// The initiator holds the reservation.
         holder: bool = FieldPosition::flag(12, 0);
         /// The scope of the held reservation.
         scope: u8 = FieldPosition::bits(13, 7, 4);
@@ -101,11 +101,11 @@ layout! {
 /// The name of an initiator port (SPC-4, TransportID).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TransportId<'a> {
-    /// On SAS: its address.
+    /// A SAS address.
     Sas(u64),
-    /// On iSCSI: its name, as `iqn.1993-08.org.debian:01:abc`.
+    /// An iSCSI name, such as `iqn.1993-08.org.debian:01:abc`.
     Iscsi(&'a str),
-    /// On iSCSI: its name, and the identifier of its session as six hexadecimal bytes.
+    /// An iSCSI name, and the session identifier as six hexadecimal bytes.
     IscsiSession(&'a str, &'a str),
 }
 
@@ -113,7 +113,7 @@ pub enum TransportId<'a> {
 const SESSION: &str = ",i,0x";
 
 impl<'a> TransportId<'a> {
-    /// Encodes it in 24 bytes, or a name in a multiple of four bytes, padded with zeros.
+    /// Encodes an address in 24 bytes, or a name in a multiple of four bytes, padded with zeros.
     /// Panics if a name is longer than the standard allows.
     pub fn emit(&self) -> Vec<u8> {
         let (code, text) = match self {
@@ -136,7 +136,7 @@ impl<'a> TransportId<'a> {
     }
 
     /// Parses the identifier at the front of `data`; returns it and its length. `None` if it is cut
-    /// off or of another protocol.
+    /// off or belongs to another protocol.
     pub fn parse(data: &'a [u8]) -> Option<(Self, usize)> {
         let header = data.get(..4)?;
         if header[0] & 0x0f == 0x06 && header[0] >> 6 == 0 {

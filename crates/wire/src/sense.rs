@@ -42,12 +42,12 @@ keys! {
     UnitAttention = 0x6, "UNIT ATTENTION";
     /// A protected area was accessed.
     DataProtect = 0x7, "DATA PROTECT";
-    /// A blank medium where data were expected, or the reverse.
+    /// The medium is blank although data were expected, or the reverse.
     BlankCheck = 0x8, "BLANK CHECK";
     VendorSpecific = 0x9, "VENDOR SPECIFIC";
     CopyAborted = 0xa, "COPY ABORTED";
     AbortedCommand = 0xb, "ABORTED COMMAND";
-    /// Buffered data may be left.
+    /// Buffered data may remain because the medium has ended.
     VolumeOverflow = 0xd, "VOLUME OVERFLOW";
     Miscompare = 0xe, "MISCOMPARE";
     /// The command succeeded, with additional information.
@@ -66,7 +66,7 @@ macro_rules! codes {
                 pub const $name: Self = Self($code, $qualifier);
             )+
 
-            /// Returns its name in the standard; `None` if it is not in this table.
+            /// Returns the name in the standard; `None` if the code is not in this table.
             pub fn name(self) -> Option<&'static str> {
                 match (self.0, self.1) {
                     $(($code, $qualifier) => Some($text),)+
@@ -139,7 +139,7 @@ pub enum Specific {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sense {
-    /// True if it concerns an earlier command (response codes 0x71 and 0x73).
+    /// True if the sense data concern an earlier command (response codes 0x71 and 0x73).
     pub deferred: bool,
     pub key: Key,
     pub code: Code,
@@ -212,8 +212,8 @@ impl Sense {
         }
     }
 
-    /// Encodes it; in the fixed format without information of more than 32 bits, as the standard
-    /// says.
+    /// Encodes the sense data. The fixed format omits information of more than 32 bits, as the
+    /// standard requires.
     pub fn emit(&self, format: Format) -> Vec<u8> {
         match format {
             Format::Fixed => self.emit_fixed(),
@@ -265,7 +265,8 @@ impl Sense {
         }
     }
 
-    /// Parses the fixed format, which drives of the first SCSI standards end after eight bytes.
+    /// Parses the fixed format, which drives built to the first SCSI standards cut off after eight
+    /// bytes.
     fn parse_fixed(bytes: &[u8], deferred: bool) -> Result<Self, Malformed> {
         if bytes.len() < field::HEADER {
             return Err(Malformed::Short);
@@ -332,7 +333,7 @@ impl fmt::Display for Sense {
             (_, None) => {}
         }
         if self.deferred {
-            f.write_str(", of an earlier command")?;
+            f.write_str(" (from an earlier command)")?;
         }
         Ok(())
     }

@@ -353,7 +353,7 @@ fn sense_data_are_displayed_in_the_terms_of_the_standard() {
             differs,
             "MISCOMPARE, MISCOMPARE DURING VERIFY OPERATION, at byte 3",
         ),
-        (unknown, "HARDWARE ERROR, 80h/0fh, of an earlier command"),
+        (unknown, "HARDWARE ERROR, 80h/0fh (from an earlier command)"),
     ] {
         assert_eq!(sense.to_string(), shown);
     }

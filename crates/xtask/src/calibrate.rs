@@ -10,7 +10,7 @@ use std::thread;
 use std::time::Instant;
 
 use crate::docs::DRIVES;
-use crate::{Error, at, program};
+use crate::{Error, file_error, program};
 
 /// The catalogue, from the root of the workspace.
 const CATALOGUE: &str = "crates/drives/data";
@@ -54,7 +54,7 @@ fn fit(root: &Path, binary: &Path, drive: &str) -> Result<(), String> {
         .args(["--rows", &rows, "--output", &file])
         .current_dir(root)
         .output()
-        .map_err(|error| at(binary, error))?;
+        .map_err(|error| file_error(binary, error))?;
     let messages = String::from_utf8_lossy(&output.stderr);
     if !output.status.success() {
         return Err(format!("{name}: {}", messages.trim_end()));

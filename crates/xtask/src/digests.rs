@@ -1,9 +1,9 @@
 //! `cargo xtask digests`: compares computed numbers with a record, to the bit.
 //!
 //! Runs a table of commands and the short form of every study, and compares a digest of all the
-//! numbers in each output with its record. Text is ignored, so messages may change without a
-//! new record. A change of numbers must renew it (`--record`) and be listed in CHANGELOG.md. The
-//! two traces in `../shared` are skipped if it is absent.
+//! numbers in each output with its record. Text is ignored, so messages may change without a new
+//! record. If numbers change, update the record (`--record`) and list the change in CHANGELOG.md.
+//! The two traces in `../shared` are skipped if that folder is absent.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -16,12 +16,12 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use crate::program::{calibrated_name, trace};
-use crate::{Error, at};
+use crate::{Error, file_error};
 
 /// The record, next to this crate's manifest.
 const RECORD: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/digests.toml");
 
-/// Drives of different mechanics, buffers and bus rules.
+/// Drives with different mechanics, buffers and bus rules.
 const DRIVES: &str = "hp-c2247 dec-rz26-calibrated seagate-cheetah-st34501n-calibrated \
     quantum-atlas-10k sata-4tb-7200";
 
@@ -64,7 +64,7 @@ pub fn run(arguments: &[String]) -> Result<(), Error> {
         .iter()
         .find(|argument| !argument.starts_with("--"));
     let program = match path {
-        Some(path) => std::path::absolute(path).map_err(|error| at(path, error))?,
+        Some(path) => std::path::absolute(path).map_err(|error| file_error(path, error))?,
         None => crate::program::build()?,
     };
     let computed = compute(&program, study)?;
@@ -88,12 +88,12 @@ fn record(computed: &BTreeMap<String, String>) -> Result<(), String> {
     for (name, digest) in computed {
         let _ = writeln!(text, "{name:?} = {digest:?}");
     }
-    fs::write(RECORD, text).map_err(|error| at(RECORD, error))
+    fs::write(RECORD, text).map_err(|error| file_error(RECORD, error))
 }
 
 fn read_record() -> Result<BTreeMap<String, String>, String> {
-    let text = fs::read_to_string(RECORD).map_err(|error| at(RECORD, error))?;
-    toml::from_str(&text).map_err(|error| at(RECORD, error))
+    let text = fs::read_to_string(RECORD).map_err(|error| file_error(RECORD, error))?;
+    toml::from_str(&text).map_err(|error| file_error(RECORD, error))
 }
 
 /// Compares with the record. If `is_partial`, the other outputs in it were not computed.
@@ -126,7 +126,7 @@ fn compare(computed: &BTreeMap<String, String>, is_partial: bool) -> Result<(), 
 
 fn compute(program: &Path, study: Option<&str>) -> Result<BTreeMap<String, String>, String> {
     let folder = std::env::temp_dir().join(format!("diskarm-digests-{}", std::process::id()));
-    fs::create_dir_all(&folder).map_err(|error| at(&folder, error))?;
+    fs::create_dir_all(&folder).map_err(|error| file_error(&folder, error))?;
     let mut digests = BTreeMap::new();
     let computed = match study {
         None => compute_all(program, &folder, &mut digests),
@@ -134,7 +134,7 @@ fn compute(program: &Path, study: Option<&str>) -> Result<BTreeMap<String, Strin
     };
     let removed = fs::remove_dir_all(&folder);
     computed?;
-    removed.map_err(|error| at(&folder, error))?;
+    removed.map_err(|error| file_error(&folder, error))?;
     Ok(digests)
 }
 
@@ -150,7 +150,7 @@ fn compute_all(
         Ok((name, digest))
     });
     digests.extend(computed.collect::<Result<Vec<_>, String>>()?);
-    // Fits to a synthetic trace and to measured ones without a clock.
+    // Fits to a synthetic trace, and to measured traces with a broken clock.
     for (drive, trace) in [
         ("hp-c2247", SYNTHETIC.to_owned()),
         ("dec-rz26", trace("dec-rz26")),
@@ -162,13 +162,12 @@ fn compute_all(
         let name = format!("calibrate {drive}");
         digests.insert(name, digest_of_specification(&fitted)?);
     }
-    // A CSV file with a row for each request.
     let rows = folder.join("rows.csv");
     let line = "simulate --json --drive hp-c2247 --policy sptf --requests 3000";
     let path = rows.to_string_lossy();
     let options = ["--workload", WORKLOADS[3], "--per-request", &path];
     execute(program, &command(line, &options))?;
-    let bytes = fs::read(&rows).map_err(|error| at(&rows, error))?;
+    let bytes = fs::read(&rows).map_err(|error| file_error(&rows, error))?;
     digests.insert("per-request".to_owned(), digest(&bytes));
     studies(program, folder, "--all", digests)
 }
@@ -207,12 +206,11 @@ fn simulations() -> Vec<Case> {
     cases
 }
 
-/// Returns the commands on measured and recorded traces.
 fn trace_cases() -> Vec<Case> {
     let mut cases = Vec::new();
     for drive in MEASURED.split(' ') {
         let mut forms = vec!["validate"];
-        // A trace with a broken clock cannot be followed.
+        // The platter's angle cannot be followed through a trace with a broken clock.
         if ["hp-c2247", "seagate-st41601n"].contains(&drive) {
             forms.push("validate --locked");
         }
@@ -250,12 +248,13 @@ fn studies(
     let line = format!("study check {which} --quick --output");
     let checked = execute(program, &command(&line, &[&results.to_string_lossy()]))?;
     print!("{}", String::from_utf8_lossy(&checked));
-    for entry in fs::read_dir(&results).map_err(|error| at(&results, error))? {
-        let folder = entry.map_err(|error| at(&results, error))?;
+    for entry in fs::read_dir(&results).map_err(|error| file_error(&results, error))? {
+        let folder = entry.map_err(|error| file_error(&results, error))?;
         let runs = folder.path().join("runs.jsonl");
-        let text = fs::read_to_string(&runs).map_err(|error| at(&runs, error))?;
+        let text = fs::read_to_string(&runs).map_err(|error| file_error(&runs, error))?;
         let figures = text.lines().skip(1).map(|line| {
-            let line: Value = serde_json::from_str(line).map_err(|error| at(&runs, error))?;
+            let line: Value =
+                serde_json::from_str(line).map_err(|error| file_error(&runs, error))?;
             Ok(line["figures"].to_string())
         });
         let figures = figures.collect::<Result<Vec<String>, String>>()?;
@@ -271,7 +270,7 @@ fn execute(program: &Path, arguments: &[String]) -> Result<Vec<u8>, String> {
         .args(arguments)
         .current_dir(crate::root())
         .output()
-        .map_err(|error| at(program, error))?;
+        .map_err(|error| file_error(program, error))?;
     if !output.status.success() {
         let error = String::from_utf8_lossy(&output.stderr);
         return Err(format!("{}: {}", arguments.join(" "), error.trim()));
@@ -311,7 +310,7 @@ fn collect(value: &Value, path: &str, numbers: &mut String) {
 
 /// Returns the digest of a fitted specification without its comments, name, summary and source.
 fn digest_of_specification(path: &Path) -> Result<String, String> {
-    let text = fs::read_to_string(path).map_err(|error| at(path, error))?;
+    let text = fs::read_to_string(path).map_err(|error| file_error(path, error))?;
     let is_number = |line: &&str| {
         let key = line.split('=').next().unwrap_or_default().trim();
         !line.starts_with('#') && !["name", "summary", "origin", "choices"].contains(&key)

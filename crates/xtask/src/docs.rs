@@ -10,7 +10,7 @@ use std::path::Path;
 
 use serde::de::DeserializeOwned;
 
-use crate::{Error, at, program};
+use crate::{Error, file_error, program};
 pub use validation::DRIVES;
 
 pub const PAGES: &str = "\
@@ -52,7 +52,7 @@ pub fn table(texts: usize, head: &str, rows: &[Vec<String>]) -> String {
     let rules = aligned.collect::<Vec<_>>().join(" | ");
     let mut table = format!("| {head} |\n| {rules} |\n");
     for row in rows {
-        assert_eq!(row.len(), columns, "cells of {row:?}");
+        assert_eq!(row.len(), columns, "the number of cells of {row:?}");
         table += &format!("| {} |\n", row.join(" | "));
     }
     table
@@ -61,14 +61,13 @@ pub fn table(texts: usize, head: &str, rows: &[Vec<String>]) -> String {
 /// Reads the tables `[[key]]` of a data file, which must have no others.
 fn entries<T: DeserializeOwned>(name: &str, key: &str, text: &str) -> Result<Vec<T>, String> {
     let parsed = toml::from_str::<BTreeMap<String, Vec<T>>>(text);
-    let mut tables = parsed.map_err(|error| at(name, error))?;
+    let mut tables = parsed.map_err(|error| file_error(name, error))?;
     let found = tables.remove(key).filter(|_| tables.is_empty());
-    found.ok_or_else(|| at(name, format!("expected tables [[{key}]] and no others")))
+    found.ok_or_else(|| file_error(name, format!("expected tables [[{key}]] and no others")))
 }
 
 pub const MAX_COLUMNS: usize = 100;
 
-/// Wraps `text` into lines of at most `columns`.
 pub fn fill(text: &str, columns: usize) -> String {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split_whitespace() {

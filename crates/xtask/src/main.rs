@@ -1,4 +1,4 @@
-//! Checks and generated documents of the workspace, run as `cargo xtask <command>`.
+//! Checks the workspace and generates its documents; run as `cargo xtask <command>`.
 
 mod calibrate;
 mod digests;
@@ -10,7 +10,6 @@ mod tidy;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// A subcommand of `cargo xtask`.
 struct Command {
     name: &'static str,
     /// Its arguments, for the message on an invalid command line.
@@ -76,8 +75,7 @@ fn root() -> PathBuf {
     PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
 }
 
-/// Formats the error of a file for a message.
-fn at(path: impl AsRef<std::path::Path>, error: impl std::fmt::Display) -> String {
+fn file_error(path: impl AsRef<std::path::Path>, error: impl std::fmt::Display) -> String {
     format!("{}: {error}", path.as_ref().display())
 }
 

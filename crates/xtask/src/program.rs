@@ -21,8 +21,8 @@ pub fn cargo(root: &Path) -> Command {
     cargo
 }
 
-/// What is built: the command line, and the examples that are measured. One build for all shares
-/// what they have in common.
+/// Selects the command line and the measured examples. A single build compiles their common
+/// dependencies only once.
 const PROGRAMS: &str = "--package=diskarm --bin=diskarm --example=generate --example=queue \
     --example=readers";
 
@@ -46,8 +46,8 @@ pub fn build() -> Result<PathBuf, String> {
     PROGRAM.get_or_init(build).clone()
 }
 
-/// Runs `diskarm` with `arguments` in `root` and returns its standard output. Failing claims and
-/// checks, exit code 1, are not an error here: the pages show them.
+/// Runs `diskarm` with `arguments` in `root` and returns its standard output. Exit code 1 is not an
+/// error here: it means failing claims or checks, which the pages show.
 pub fn output(root: &Path, arguments: &[&str]) -> Result<Vec<u8>, String> {
     let shown = arguments.join(" ");
     let output = Command::new(build()?)

@@ -1,7 +1,7 @@
 //! The style checks that rustfmt, clippy and cargo do not have.
 //!
-//! A check is an entry of [`CHECKS`]. It takes the tracked files and returns findings; it reads and
-//! changes nothing itself, so its tests need no disk.
+//! A check is an entry of [`CHECKS`]. It takes the tracked files and returns findings. It does not
+//! read or change files itself, so its tests need no disk.
 
 mod bare_quantities;
 mod files;
@@ -17,7 +17,6 @@ struct Check {
     name: &'static str,
     /// One line for the list of checks.
     summary: &'static str,
-    /// Returns all violations.
     run: fn(&Tree) -> Vec<Finding>,
 }
 

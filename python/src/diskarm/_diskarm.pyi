@@ -163,7 +163,7 @@ class Device:
 
 @final
 class Completion:
-    """A completed request of a Device. The parts of its response add up to it."""
+    """A completed request of a Device. The parts of its response time add up to response_us."""
 
     @property
     def id(self) -> int:
@@ -209,27 +209,27 @@ class Completion:
 
     @property
     def overhead_us(self) -> float:
-        """The time of the drive's command overheads."""
+        """The time spent on the drive's command overheads."""
 
     @property
     def seek_us(self) -> float:
-        """The time of the seek."""
+        """The time spent seeking."""
 
     @property
     def settle_us(self) -> float:
-        """The time of settling after the seek; may be negative."""
+        """The time spent settling after the seek; may be negative."""
 
     @property
     def rotation_us(self) -> float:
-        """The time of the wait for the first sector."""
+        """The time spent waiting for the first sector."""
 
     @property
     def transfer_us(self) -> float:
-        """The time of the transfer from or to the media."""
+        """The time spent on the transfer from or to the media."""
 
     @property
     def bus_us(self) -> float:
-        """The time of the bus transfer that does not overlap other parts."""
+        """The time spent on bus transfers that do not overlap other parts."""
 
 @final
 class Pending:
@@ -269,7 +269,7 @@ class Pending:
 
 @final
 class Batch:
-    """Requests in columns, by their names."""
+    """Requests as named columns."""
 
     @property
     def names(self) -> list[str]:
@@ -386,15 +386,15 @@ def distributions(title: str, note: str, curves: Sequence[tuple[str, Sequence[fl
 def validate(
     drive: Drive, file: str, reading: Reading, rows: str, locked: bool
 ) -> dict[str, Any]:
-    """Replays the trace in file and compares; or, if locked, predicts each response from
-    earlier ones.
+    """Replays the trace in file and compares the responses; or, if locked, predicts each
+    response from earlier ones.
     """
 
 def calibrate(
     drive: Drive, file: str, reading: Reading, rows: str, name: str
 ) -> tuple[Drive, dict[str, Any], list[str]]:
-    """Fits drive to the trace in file; returns the fitted drive, called name, the metrics, and
-    warnings.
+    """Fits drive to the trace in file; returns the fitted drive, which is called `name`, the
+    metrics, and warnings.
     """
 
 def main(arguments: Sequence[str | PathLike[str]]) -> int:

@@ -16,9 +16,9 @@ use crate::usage;
 ///
 /// Redirect it to a .toml file, which --drive accepts. Values that the data sheet lacks are
 /// assumed, and marked as assumed in the file. --capacity, --rpm, --seek and --outer are required.
-/// Without options, on a terminal, it asks for each value.
+/// If it is run without options on a terminal, it asks for each value.
 #[derive(clap::Args, PartialEq)]
-#[command(after_long_help = prose::wrapped(MORE, 0) + EXAMPLE)]
+#[command(after_long_help = prose::wrapped(NOTES, 0) + EXAMPLE)]
 pub struct Args {
     /// Capacity, such as 8TB or 640GB; a data sheet's gigabytes are 10^9 bytes
     #[arg(long, value_name = "BYTES", value_parser = bytes)]
@@ -40,7 +40,7 @@ pub struct Args {
     #[arg(long, value_name = "RATE", value_parser = rate)]
     inner: Option<f64>,
 
-    /// Mean time of a seek before a write [default: --seek and an eighth, at most 1 ms more]
+    /// Mean time of a seek before a write [default: --seek plus an eighth, but at most 1 ms more]
     #[arg(long, value_name = "TIME", value_parser = time)]
     write_seek: Option<Span>,
 
@@ -56,11 +56,11 @@ pub struct Args {
     #[arg(long, value_name = "BYTES", value_parser = bytes)]
     cache: Option<Bytes>,
 
-    /// Platters with two surfaces each [default: the fewest with up to 450,000 tracks per surface]
+    /// Number of platters [default: the fewest with at most 450,000 tracks per surface]
     #[arg(long, value_name = "N", value_parser = integer::<u32>(1..=16))]
     platters: Option<u32>,
 
-    /// Commands that can be queued, 1 for none [default: 32]
+    /// Number of commands that the drive can queue, 1 for no queue [default: 32]
     #[arg(long, value_name = "N", value_parser = integer::<u32>(1..=4096))]
     queue: Option<u32>,
 
@@ -68,8 +68,8 @@ pub struct Args {
     #[arg(long, value_name = "RATE", value_parser = rate)]
     interface: Option<f64>,
 
-    /// Sectors of 512 bytes, 512 emulated on 4096, or 4096 bytes: 512n, 512e or 4Kn [default: 512n
-    /// up to 4TB, 512e above]
+    /// Sector format: 512n (512 bytes), 512e (512 bytes emulated on 4096) or 4Kn (4096 bytes)
+    /// [default: 512n up to 4TB, 512e above]
     #[arg(long, value_name = "WORD", value_parser = sectors)]
     sectors: Option<Sectors>,
 
@@ -100,7 +100,7 @@ fn missing_values(args: &Args) -> String {
     )
 }
 
-const MORE: &str = "\
+const NOTES: &str = "\
 Capacities of whole gigabytes from 50GB to 8TB have the sector counts that manufacturers agreed \
 on (IDEMA LBA1-03): 4TB has 7,814,037,168 sectors. The number of sectors per track is chosen so \
 that sequential reads have the rates of the data sheet at both ends of the disk.";
@@ -228,6 +228,6 @@ fn prompt(field: &Arg) -> String {
 fn usage_error(error: clap::Error) -> Error {
     match usage::report(&form(), error) {
         Err(error) => error,
-        Ok(()) => unreachable!("no answer is --help"),
+        Ok(()) => unreachable!("an answer cannot be --help"),
     }
 }

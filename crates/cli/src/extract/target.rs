@@ -1,4 +1,4 @@
-//! The drives that can be measured, by their URLs.
+//! The drives that can be measured, and their URLs.
 
 use std::path::PathBuf;
 
@@ -28,21 +28,21 @@ The drive:
 targets of the host
 
 A simulated drive answers SCSI commands in virtual time, with 0.05 to 0.15 ms of host time between \
-commands. Measurements never read its specification. They may write to it: no data can be lost.";
+commands. Measurements never read its specification. They may write to the drive, because no data \
+can be lost.";
 
 const REAL: &str = "A real drive is only read, unless --allow-writes permits more.";
 
 /// The delay of the host between commands to a simulated drive.
-const HOST: HostDelay = HostDelay {
+const HOST_DELAY: HostDelay = HostDelay {
     min: Span::from_ns(50_000),
     max: Span::from_ns(150_000),
 };
 
 pub enum Target {
     Simulated(Box<Model>, Realism),
-    /// A real drive, by the path of its device.
+    /// A real drive, given by the path of its device.
     Real(PathBuf),
-    /// A drive of an iSCSI target.
     Iscsi(Address, Option<Credentials>),
 }
 
@@ -102,7 +102,7 @@ impl Target {
         match self {
             Self::Simulated(model, realism) => {
                 let realism = Realism { seed, ..*realism };
-                let drive = SimulatedDrive::with_realism(&model.spec, HOST, seed, realism);
+                let drive = SimulatedDrive::with_realism(&model.spec, HOST_DELAY, seed, realism);
                 Ok(Box::new(drive.map_err(to_lost)?))
             }
             Self::Real(path) => {
@@ -122,7 +122,7 @@ impl Target {
         }
     }
 
-    /// Checks that a connection is to the expected drive: reconnected drives may get other paths.
+    /// Checks that the connected drive is the expected one: a path may lead to another drive later.
     pub fn check(
         &self,
         drive: &mut dyn Transport,
@@ -136,9 +136,12 @@ impl Target {
         if found == *expected {
             return Ok(());
         }
-        let describe = |of: &Identity| {
-            let (name, blocks) = (of.name(), of.sectors.0);
-            format!("{name}, serial number {:?}, {blocks} blocks", of.serial)
+        let describe = |identity: &Identity| {
+            let (name, blocks) = (identity.name(), identity.sectors.0);
+            format!(
+                "{name}, serial number {:?}, {blocks} blocks",
+                identity.serial
+            )
         };
         Err(TransportError::Lost(format!(
             "found another drive ({}), expected {}",
@@ -155,7 +158,7 @@ fn to_lost(error: impl std::fmt::Display) -> TransportError {
 /// Returns the error for a URL without a target, which lists the targets.
 fn missing_target(url: &str, address: &Address, credentials: Option<&Credentials>) -> Error {
     match iscsi::targets(address, credentials) {
-        Ok(targets) if targets.is_empty() => Error::Failed(format!("{url}: it has no targets")),
+        Ok(targets) if targets.is_empty() => Error::Failed(format!("{url}: no targets found")),
         Ok(targets) => {
             let expected = format!("a URL with a target, such as one of {}", targets.join(", "));
             Error::option("URL", url, expected)
@@ -166,20 +169,20 @@ fn missing_target(url: &str, address: &Address, credentials: Option<&Credentials
 
 /// Help for the parameters that make a simulated drive harder to measure.
 const REALISM: &str = "\
-Parameters in parentheses make it more like a real drive and its host, \
+Parameters in parentheses make a simulated drive and its host more realistic, as in \
 sim:hp-c2247(noise=0.1ms, places=notches):
 - noise: standard deviation of the measured completion times
 - places: how the drive reports the positions of blocks: translated, by TRANSLATE ADDRESS (the \
 default); notches, by notch pages and READ CAPACITY; hidden, not at all
-- nominal=yes: its mode pages have nominal values instead of its own
-- adaptive=yes: it chooses its buffer ratios itself";
+- nominal=yes: the mode pages of the drive have nominal values
+- adaptive=yes: the drive chooses its buffer ratios itself";
 
 /// Splits the text after `sim:` into the drive and the parameters in parentheses.
 fn split_realism(url: &str) -> Result<(&str, Realism), InputError> {
     let parameters = |url| str::strip_suffix(url, ")").and_then(|url| url.rsplit_once('('));
     let Some((drive, parameters)) = parameters(url) else {
         if url.contains('(') && !url.ends_with(".toml") {
-            return Err(InputError::new("URL", url, "a parenthesis at its end"));
+            return Err(InputError::new("URL", url, "a closing parenthesis"));
         }
         return Ok((url, Realism::default()));
     };
@@ -231,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn parameters_are_in_parentheses() {
+    fn parameters_are_read_from_parentheses() {
         for name in ["hp-c2247", "./a(1).toml"] {
             assert_eq!(split_realism(name), Ok((name, Realism::default())));
         }

@@ -19,13 +19,13 @@ use crate::output;
 use crate::progress::Progress;
 
 /// Bytes of a read without a foreground.
-const PIECE: u64 = 256 << 10;
+const READ_BYTES: u64 = 256 << 10;
 
 /// Concurrent reads without a foreground.
 const DEPTH: usize = 2;
 
 /// The longest wait for an answer. Drives try for several seconds to read a bad block.
-const LIMIT: Span = Span::from_ns(30_000_000_000);
+const MAX_WAIT: Span = Span::from_ns(30_000_000_000);
 
 struct Scanning<'a> {
     args: &'a Args,
@@ -75,7 +75,7 @@ pub fn run_scan(args: &Args, real: Real) -> Result<(), Error> {
             drop(live);
             scanning.with_foreground(model, workload, left, recorder.pieces())
         }
-        (Some(_), None) => unreachable!("the rules between options require a model"),
+        (Some(_), None) => unreachable!("`rules` requires a model for a foreground"),
     };
     // If an output could not be written, the scan has stopped.
     let record = recorder.finish()?;
@@ -133,7 +133,6 @@ fn unreadable_runs(record: &ScanRecord, model: Option<&Model>) -> Vec<Unreadable
         .collect()
 }
 
-/// Returns a sink that passes blocks on to the recorder.
 fn sink(
     answers: &Arc<Inbox>,
     pieces: SyncSender<ScanEvent>,
@@ -160,7 +159,7 @@ fn sink(
 impl Scanning<'_> {
     fn open(&self, depth: usize) -> Result<Live, Error> {
         let source = Arc::clone(&self.source);
-        let live = Live::open(source, depth, LIMIT, Arc::clone(&self.answers));
+        let live = Live::open(source, depth, MAX_WAIT, Arc::clone(&self.answers));
         live.map_err(|lost| Error::Failed(format!("{}: {lost}", self.args.url)))
     }
 
@@ -168,7 +167,7 @@ impl Scanning<'_> {
         let (size, answers) = (live.size(), live.inbox());
         let bar = Progress::new(Some(left.count().0));
         let sink = sink(&answers, pieces, size.sector, bar);
-        let max = SectorCount((PIECE / size.sector.0).max(1));
+        let max = SectorCount((READ_BYTES / size.sector.0).max(1));
         let mut pass = SequentialPass::new(live, left, DEPTH, max, sink);
         pass.run(&answers);
         ScanRun {

@@ -14,7 +14,7 @@ use crate::output::Target;
 use crate::output::{RowFile, microseconds, request_cells};
 use crate::plot;
 
-const NAMES: &str = "source,op,lbn,sectors,sent_us,predicted_us,measured_us,confident";
+const COLUMN_NAMES: &str = "source,op,lbn,sectors,sent_us,predicted_us,measured_us,confident";
 
 /// The file of --predictions, until it is finished.
 pub struct Predictions(Arc<Mutex<Option<Output>>>);
@@ -57,7 +57,7 @@ impl Predictions {
                 accurate: 0,
             })
         } else {
-            Output::Rows(RowFile::create(target, NAMES)?)
+            Output::Rows(RowFile::create(target, COLUMN_NAMES)?)
         };
         Ok(Some(Self(Arc::new(Mutex::new(Some(output))))))
     }
@@ -74,7 +74,7 @@ impl Predictions {
         })
     }
 
-    /// Completes the file, which gets its name.
+    /// Completes the file and gives it its final name.
     ///
     /// # Errors
     /// If any part of it could not be written; the file of that name is then unchanged.

@@ -19,7 +19,7 @@ use crate::error::Error;
 const PERIOD: Duration = Duration::from_secs(5);
 
 /// The number of pieces that may be queued before the scan waits.
-const WAITING: usize = 256;
+const MAX_WAITING: usize = 256;
 
 /// The files that a scan writes while it continues.
 #[derive(Debug, Default)]
@@ -35,7 +35,6 @@ pub enum ScanEvent {
     Read(Lbn, ReadData),
     /// Blocks that were read, without their data.
     Passed(Lbn, SectorCount),
-    /// Unreadable blocks.
     Failed(Lbn, SectorCount),
 }
 
@@ -54,7 +53,7 @@ struct Recording {
 struct Image {
     file: File,
     path: String,
-    /// True if it may hold data where nothing was written in this run.
+    /// True if the image may hold data that this run did not write.
     is_old: bool,
 }
 
@@ -141,10 +140,10 @@ impl Outputs {
             checkpoint: self.checkpoint,
         };
         if !is_resumed {
-            // From now on the image is not empty.
+            // The image is no longer empty, so the checkpoint must exist.
             recording.save()?;
         }
-        let (pieces, receiver) = sync_channel(WAITING);
+        let (pieces, receiver) = sync_channel(MAX_WAITING);
         let thread = std::thread::spawn(move || recording.run(&receiver));
         Ok((Recorder { pieces, thread }, left))
     }
@@ -165,7 +164,7 @@ pub fn conclude(checkpoint: Option<&str>, record: &ScanRecord) -> Result<(), Err
     if let Some(path) = checkpoint
         && record.remaining().is_empty()
     {
-        // A leftover does no harm: it records that the scan has finished.
+        // A leftover does no harm, because it records that the scan has finished.
         let _ = fs::remove_file(path);
     }
     let unreadable: u64 = record.unreadable().map(|(_, sectors)| sectors.0).sum();

@@ -18,13 +18,12 @@ use crate::args;
 use crate::error::Error;
 
 pub enum Target {
-    /// A simulated drive, by its name.
+    /// A simulated drive, given by its name.
     Simulated(String),
-    /// Something that answers in real time.
     Real(Real),
 }
 
-/// Something that answers in real time.
+/// A device or file that answers in real time.
 pub struct Real {
     pub source: Arc<dyn Source>,
     pub files: Files,
@@ -52,7 +51,7 @@ pub fn help() -> String {
 
 const REAL: &str = "\
 The device:
-- a block device such as /dev/sdX, or a plain file: bypassing the page cache if possible
+- a block device such as /dev/sdX, or a regular file: read without the page cache if possible
 - /dev/sgX: a drive through SG_IO, on Linux
 - nbd://HOST[:PORT][/EXPORT], or nbd+unix:///EXPORT?socket=PATH: an export of an NBD server
 - iscsi://HOST[:PORT]/TARGET/LUN: a disk of an iSCSI target";
@@ -176,7 +175,7 @@ impl Reader for Connection {
             let read = self.transport.execute(&block[..length], Data::In(room));
             let reply = read.map_err(to_lost)?;
             // A deferred error does not matter to a scan, but the read was not executed. If the
-            // disk's parameters have changed, its block size may have too: it is opened again.
+            // disk's parameters have changed, its block size may have too, so it is opened again.
             let pause = if is_deferred(&reply) {
                 Some(Span::ZERO)
             } else {
@@ -213,7 +212,6 @@ fn outcome(reply: &Reply, length: usize) -> Result<(), Fault> {
     }
 }
 
-/// Returns the name of a status without sense data.
 fn status_name(status: u8) -> String {
     match (status, status::name(status)) {
         (status::CHECK_CONDITION, _) => "CHECK CONDITION without valid sense data".to_owned(),
@@ -239,7 +237,7 @@ mod tests {
         }
     }
 
-    /// A disk that gives the same reply to every command, and its counts of commands and rests.
+    /// A disk that gives the same reply to every command; it counts commands and calls of `sleep`.
     struct Same(Reply, Arc<Mutex<(u32, u32)>>);
 
     impl Transport for Same {
@@ -257,7 +255,7 @@ mod tests {
         }
     }
 
-    /// Returns the outcome of a read, and the numbers of commands and rests.
+    /// Returns the outcome of a read, and the numbers of commands and calls of `sleep`.
     fn read(reply: Reply) -> (Result<(), Fault>, (u32, u32)) {
         let counts = Arc::default();
         let size = Size {
@@ -302,13 +300,13 @@ mod tests {
             read(answer(status::BUSY, None, 0)),
             (because("BUSY"), counts)
         );
-        // It does not concern the blocks of this read.
+        // A deferred error does not concern the blocks of this read.
         let deferred = Sense {
             deferred: true,
             ..Sense::new(Key::MediumError, Code::WRITE_ERROR)
         };
         let reply = answer(status::CHECK_CONDITION, Some(deferred), 0);
-        let why = "MEDIUM ERROR, WRITE ERROR, of an earlier command";
+        let why = "MEDIUM ERROR, WRITE ERROR (from an earlier command)";
         assert_eq!(read(reply), (because(why), counts));
     }
 

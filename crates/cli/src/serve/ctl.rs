@@ -155,7 +155,7 @@ fn after(text: &str) -> Result<TriggerEvent, String> {
 impl TriggerArgs {
     fn trigger(&self) -> Result<Trigger, Error> {
         let Some(when) = self.before.or(self.after) else {
-            unreachable!("the rules between options require one of them");
+            unreachable!("`rules` requires `--before` or `--after`");
         };
         let when = match self.nth {
             Some(nth) => when.with_nth(nth, "--nth")?,
@@ -171,7 +171,6 @@ impl RangeArgs {
         Lbn(self.first.unwrap_or(0))
     }
 
-    /// Returns one past the last sector.
     fn end(&self) -> Lbn {
         self.sectors
             .map_or(InjectedFault::ALL, |sectors| Lbn(self.first().0 + sectors))

@@ -43,7 +43,7 @@ fn show(
     stopper: &Stopper,
     end: &Receiver<()>,
 ) -> io::Result<()> {
-    // Some terminals have only one screen, with earlier output.
+    // Some terminals have no alternate screen, so earlier output must be cleared.
     execute!(io::stderr(), EnterAlternateScreen, Clear(ClearType::All))?;
     let mut terminal = Terminal::new(CrosstermBackend::new(io::stderr()))?;
     let mut previous: Option<(Instant, Vec<ExportStatistics>)> = None;
@@ -84,9 +84,9 @@ fn requests(statistics: &ExportStatistics) -> u64 {
 
 fn rates(before: &[ExportStatistics], now: &[ExportStatistics], passed: Duration) -> Vec<f64> {
     let pairs = before.iter().zip(now);
-    let more = pairs.map(|(before, now)| requests(now).saturating_sub(requests(before)));
+    let increases = pairs.map(|(before, now)| requests(now).saturating_sub(requests(before)));
     let seconds = passed.as_secs_f64().max(1e-9);
-    more.map(|more| more as f64 / seconds).collect()
+    increases.map(|count| count as f64 / seconds).collect()
 }
 
 const HEADER: [&str; 9] = [
@@ -207,9 +207,9 @@ mod tests {
             statistics("log(drive=x)", &[50.0, 2500.0]),
         ];
         let rates = rates(&before, &now, TICK);
-        let mut terminal = Terminal::new(TestBackend::new(100, 8)).expect("a screen");
+        let mut terminal = Terminal::new(TestBackend::new(100, 8)).expect("a terminal");
         let drawn = terminal.draw(|frame| draw(frame, &now, &rates, KEYS));
-        drawn.expect("a screen");
+        drawn.expect("the screen was drawn");
         let buffer = terminal.backend().buffer();
         let line = |row: u16| -> String {
             let cells = (0..100).map(|column| buffer[(column, row)].symbol());

@@ -22,7 +22,7 @@ pub struct Args {
     #[arg(long, value_name = "HOST:PORT", value_parser = address)]
     listen: Vec<Address>,
 
-    /// Accept only clients that know a secret (CHAP): file:PATH or env
+    /// Accept only clients that know a secret (CHAP), from file:PATH or env
     ///
     /// file:PATH: a file with a line "initiator NAME SECRET". With a line "target NAME SECRET" the
     /// server proves its identity too. Secrets have at least 12 characters. Only the file's
@@ -66,7 +66,7 @@ pub fn run(args: Args) -> Result<(), Error> {
 impl Args {
     fn listeners(&self, is_open: bool) -> Result<Vec<Listener>, Error> {
         let is_private = is_open && !self.insecure;
-        let expected = "require --chap, or allow it with --insecure";
+        let expected = "protect the server with --chap, or allow it with --insecure";
         let private = is_private.then_some(expected);
         let listeners = server::listeners(&self.listen, "127.0.0.1:3260", private)?;
         if listeners.iter().any(|one| one.tcp_address().is_none()) {

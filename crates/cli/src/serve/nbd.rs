@@ -98,7 +98,7 @@ impl Args {
 
     fn listeners(&self, is_secure: bool) -> Result<Vec<Listener>, Error> {
         let is_private = !is_secure && !self.insecure;
-        let expected = "require --tls-certificates, or allow it with --insecure";
+        let expected = "encrypt with --tls-certificates, or allow it with --insecure";
         server::listeners(
             &self.listen,
             "127.0.0.1:10809",

@@ -87,8 +87,8 @@ pub struct Options {
     #[arg(long, alias = "no-time")]
     instant: bool,
 
-    /// Poll the clock while requests are in progress, which occupies a processor; by default only
-    /// for 200 us before each reply
+    /// Poll the clock while requests are in progress, which occupies a processor; the default is to
+    /// poll only for 200 us before each reply
     #[arg(long)]
     spin: bool,
 
@@ -138,9 +138,9 @@ const RECORD: &str = "Record requests and response times as a trace.
 `diskarm simulate --trace FILE` with the same drive and policy replays it at the recorded times, \
 and gives the recorded response times. The file is complete when the server has ended; it \
 replaces an earlier one, unless it has no requests. \
-Times are those of the drive, from its first request. Traces have successful reads and writes. \
-Other requests are counted at the end: a flush, for example, delays requests, which a replay does \
-not show.";
+Times are those of the drive, from its first request. Traces contain only successful reads and \
+writes. Other requests are counted at the end: a flush, for example, delays requests, which a \
+replay does not show.";
 
 fn store(text: &str) -> Result<StoreSpec, String> {
     StoreSpec::parse(text).ok_or_else(|| format!("expected {}", StoreSpec::EXPECTED))
@@ -306,15 +306,15 @@ fn stop_on_signal(mut signals: Signals, stopper: Stopper, has_screen: bool) {
     });
 }
 
-/// Returns the sockets from systemd and those at `addresses`, or the one at `default` if there are
-/// none. If other machines may not connect, `private` describes how to allow it.
+/// Returns the sockets from systemd and those at `addresses`, or one at `default` if there are
+/// neither. If other machines may not connect, `private` describes how to allow it.
 pub fn listeners(
     addresses: &[Address],
     default: &str,
     private: Option<&'static str>,
 ) -> Result<Vec<Listener>, Error> {
     let mut listeners = Listener::activated().map_err(server_error)?;
-    // As the user wrote them, before a port is chosen for one.
+    // The addresses as the user wrote them, before ports are chosen.
     let written = addresses.iter().filter(|address| address.is_public());
     let written = written.map(Address::to_string);
     let bound = listeners.iter().filter(|listener| listener.is_public());
@@ -350,8 +350,8 @@ struct Recording {
     recorder: Recorder,
 }
 
-/// Starts the recording of an export in `format`, if `spec` has one; returns the export with its
-/// device wrapped. `files` has the command's inputs.
+/// Starts to record an export in `format` if `spec` asks for it; returns the export with its device
+/// wrapped. `files` contains the command's inputs.
 fn start_recording<D: Tappable + 'static>(
     spec: &ExportSpec,
     mut export: Export<D>,
@@ -394,8 +394,9 @@ fn inputs(specs: &[ExportSpec]) -> Result<Files, Error> {
     Ok(files)
 }
 
-/// Completes `recordings` after their devices are gone: files get their names, and statistics of
-/// each export describe them. A recording without requests does not replace an earlier file.
+/// Completes `recordings` after their devices are gone: files get their final names, and the
+/// statistics of each export describe them. A recording without requests does not replace an
+/// earlier file.
 fn finish_recordings(
     recordings: Vec<Option<Recording>>,
     exports: &mut [ExportStatistics],

@@ -42,8 +42,8 @@ pub struct Check {
     #[arg(value_name = "NAME|FILE")]
     studies: Vec<String>,
 
-    /// All built-in studies, except those that need a trace if none is given, and those whose trace
-    /// in the repository is missing
+    /// All built-in studies, except those that need --trace if it is not given, and those whose
+    /// trace in the repository is missing
     #[arg(long)]
     all: bool,
 
@@ -238,7 +238,7 @@ fn claim_text(judged_claim: &JudgedClaim<'_>) -> String {
     text
 }
 
-// A process has one handler; these hold the progress that it prints.
+// A process has only one handler of Ctrl-C, which prints this progress.
 static DONE: AtomicUsize = AtomicUsize::new(0);
 static CELLS: AtomicUsize = AtomicUsize::new(0);
 static HAS_RESULTS: AtomicBool = AtomicBool::new(false);
@@ -299,7 +299,7 @@ pub struct Selection {
 
     /// Folder for results; each study gets a subfolder, NAME or NAME-quick
     ///
-    /// A folder in which a result would replace a file that the study reads is refused.
+    /// The results must not replace a file that the study reads.
     #[arg(short, long, value_name = "DIR", default_value = "results")]
     output: PathBuf,
 
@@ -345,7 +345,8 @@ impl Selection {
     }
 
     /// Returns every built-in study, in its short form if that is selected and exists. Leaves out
-    /// those that need a trace if none is given, or whose trace in the repository is missing.
+    /// those that need --trace if it is not given, and those whose trace in the repository is
+    /// missing.
     pub fn all(&self) -> Result<Vec<Study>, Error> {
         let has_traces = !self.trace.is_empty();
         let entries = studies::STUDIES.iter();
@@ -408,7 +409,7 @@ mod tests {
 
     /// Tests do not run in the root of the repository.
     #[test]
-    fn a_missing_trace_of_a_study_is_found() {
+    fn a_study_whose_trace_is_missing_is_detected() {
         let read = |name: &str| {
             let entry = studies::find(name).unwrap();
             entry.read(StudyOptions::default()).unwrap()

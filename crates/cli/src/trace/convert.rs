@@ -14,10 +14,10 @@ use crate::progress::Progress;
 
 /// Write a trace in another format
 ///
-/// A request that the other format cannot represent ends the run, such as one without an arrival or
-/// response that it needs. Fields that the format does not have (responses in SPC) are left out;
-/// rounded times are counted. Options select a part of the trace, change its rate, or adapt it to a
-/// smaller or larger disk.
+/// The run ends at a request that the other format cannot represent, such as one without an arrival
+/// or response that the format requires. Fields that the format lacks (responses in SPC) are left
+/// out, and times that had to be rounded are counted. Options select a part of the trace, change
+/// its rate, or adapt it to a smaller or larger disk.
 #[derive(clap::Args)]
 pub struct Args {
     #[command(flatten)]
@@ -25,7 +25,7 @@ pub struct Args {
 
     /// The file to write, not compressed; - for standard output (then notes go to standard error)
     ///
-    /// A file that the command reads is refused.
+    /// It must not be a file that the command reads.
     #[arg(value_name = "OUT")]
     out: String,
 

@@ -102,7 +102,8 @@ impl TraceSummary {
         let length = summary.arrivals.map(|(first, last)| last - first);
         let mut sizes: Vec<_> = summary.sizes.iter().collect();
         sizes.sort_by_key(|(sectors, count)| (u64::MAX - *count, **sectors));
-        let sizes = sizes.into_iter().take(SIZES).map(|(sectors, count)| Size {
+        let most_frequent = sizes.into_iter().take(MAX_SIZES);
+        let sizes = most_frequent.map(|(sectors, count)| Size {
             bytes: sectors.0 * 512,
             share: share(*count),
         });
@@ -136,7 +137,7 @@ impl TraceSummary {
     }
 }
 
-const SIZES: usize = 6;
+const MAX_SIZES: usize = 6;
 
 fn devices(summary: &Summary, names: &[String]) -> Vec<Device> {
     let devices = summary.devices.iter().map(|(number, device)| {
@@ -156,7 +157,7 @@ fn devices(summary: &Summary, names: &[String]) -> Vec<Device> {
     devices
 }
 
-const DEVICES: usize = 12;
+const MAX_DEVICES: usize = 12;
 
 /// Queue lengths below this are listed one by one.
 const SHORT_QUEUES: usize = 4;
@@ -188,7 +189,7 @@ impl TraceSummary {
         };
         let mut sizes: Vec<String> = self.sizes.iter().map(size).collect();
         let listed: f64 = self.sizes.iter().map(|size| size.share).sum();
-        if self.sizes.len() == SIZES && listed < 1.0 - 5e-5 {
+        if self.sizes.len() == MAX_SIZES && listed < 1.0 - 5e-5 {
             sizes.push(format!("others ({})", percent(1.0 - listed)));
         }
         line(&mut text, "sizes", &sizes.join(", "));
@@ -248,7 +249,7 @@ impl TraceSummary {
             "\n{:>12} {:>12} {:>9} {:>16}  name",
             "device", "requests", "reads", "end, blocks"
         );
-        for device in self.devices.iter().take(DEVICES) {
+        for device in self.devices.iter().take(MAX_DEVICES) {
             let row = format!(
                 "{:>12} {:>12} {:>7.2} % {:>16}  {}",
                 device.number,
@@ -259,8 +260,8 @@ impl TraceSummary {
             );
             let _ = writeln!(text, "{}", row.trim_end());
         }
-        if self.devices.len() > DEVICES {
-            let _ = writeln!(text, "{:>12} more", self.devices.len() - DEVICES);
+        if self.devices.len() > MAX_DEVICES {
+            let _ = writeln!(text, "{:>12} more", self.devices.len() - MAX_DEVICES);
         }
         if let Some(device) = self.devices.first() {
             let end = device.interval_sectors as f64 * device.requests_by_lbn.len() as f64;

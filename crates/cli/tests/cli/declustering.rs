@@ -23,7 +23,7 @@ fn the_example_of_the_thesis_is_in_the_table() {
         "  disk 0                           failed       failed       failed       failed",
         "  disk 1                            1.500        1.167        1.071        1.071",
         "  disk 7                            1.000        1.000        1.071        1.071",
-        "  the same on all left                 no           no          yes          yes",
+        "  equal on remaining disks             no           no          yes          yes",
         "  2 failed: 28 sets             24  0.857    16  0.571    20  0.714    12  0.429",
         "  3 failed: 56 sets             32  0.571     0  0.000    16  0.286     8  0.143",
         "  4 failed: 70 sets             16  0.229     0  0.000     2  0.029     2  0.029",
@@ -36,7 +36,7 @@ fn the_example_of_the_thesis_is_in_the_table() {
     assert!(lost.contains("  disk 2                                -            -            -"));
     let four = stdout(&["declustering", "--cluster", "2"]);
     assert!(
-        four.contains("9.17 of liu05 gives other shares: 0.143 for 2"),
+        four.contains("9.17 of liu05 gives different shares: 0.143 for 2"),
         "{four}"
     );
 }
@@ -157,7 +157,7 @@ fn errors_take_one_line() {
         ),
         (
             &["--reads", "0.75"],
-            "--reads: found \"0.75\", expected a percentage from 0 % to 100 %, with its sign, \
+            "--reads: found \"0.75\", expected a percentage from 0 % to 100 %, with the % sign, \
              such as \"67 %\"",
         ),
         (

@@ -167,11 +167,11 @@ fn data_sheets_that_contradict_themselves_are_refused() {
     for (more, expected) in [
         (
             ["--inner", "200MB/s"],
-            "--inner: found \"200 MB/s\", expected at most the rate of outer",
+            "--inner: found \"200 MB/s\", expected at most the value of outer",
         ),
         (
             ["--track-to-track", "9ms"],
-            "--track-to-track: found \"9 ms\", expected 0.001 ms up to the time of seek",
+            "--track-to-track: found \"9 ms\", expected from 0.001 ms to the value of seek",
         ),
         (
             ["--cache", "64"],

@@ -86,8 +86,8 @@ fn flags_with_invalid_values() {
     );
     assert_eq!(
         random(&["--reads", "101 %"]),
-        "--reads: found \"101 %\", expected a percentage from 0 % to 100 %, with its sign, such as \
-         \"67 %\""
+        "--reads: found \"101 %\", expected a percentage from 0 % to 100 %, with the % sign, such \
+         as \"67 %\""
     );
 }
 
@@ -369,7 +369,8 @@ fn a_format_with_responses_may_lack_them() {
 fn traces_that_do_not_fit() {
     let many: String = (0..4097).map(|n| format!("{n}.0 {n} 1200 8 1\n")).collect();
     let (path, message) = trace("many", &many, &[]);
-    let expected = "device: found \"4096\", expected at most 4096 devices, or --device to choose";
+    let expected = "device: found \"4096\", expected at most 4096 devices; use --device to choose \
+                    some";
     assert_eq!(message, format!("{path}:4097: {expected}"));
 
     let (path, message) = trace("seven", "0.25 0 1200 8 1\n", &["--device", "7"]);
@@ -516,8 +517,8 @@ fn a_percentage_without_a_sign_is_accepted_if_it_is_clear() {
     assert_eq!(run("0", ""), run("0 %", ""));
     let poisson = |reads: &str| run("", &format!("poisson(rate=30/s) uniform reads={reads}"));
     assert_eq!(poisson("67"), poisson("67%"));
-    let expected = "--reads: found \"0.67\", expected a percentage from 0 % to 100 %, with its \
-                    sign, such as";
+    let expected = "--reads: found \"0.67\", expected a percentage from 0 % to 100 %, with the \
+                    % sign, such as";
     assert!(random(&["--reads", "0.67"]).starts_with(expected));
 }
 

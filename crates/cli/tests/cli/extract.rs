@@ -124,8 +124,8 @@ fn renumbered_cylinders_are_equal() {
     )
     .unwrap();
     let shown = stdout(&["extract", "--compare", "hp-c2247", text(&other)]);
-    let expected =
-        "layout: all 2054864 blocks at equal locations; the second numbers cylinders 1 higher\n";
+    let expected = "layout: all 2054864 blocks at the same locations; the second drive \
+                    numbers cylinders 1 higher\n";
     assert!(shown.contains(expected), "{shown}");
     assert!(
         shown.ends_with("\nequal within measurement accuracy\n"),

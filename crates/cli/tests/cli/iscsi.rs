@@ -278,7 +278,7 @@ fn errors_name_the_flag() {
         String::from_utf8(output.stderr).expect("text")
     };
     let open = error(&["--listen", "0.0.0.0:0"]);
-    let expected = "require --chap, or allow it with --insecure\n";
+    let expected = "protect the server with --chap, or allow it with --insecure\n";
     assert!(
         open.starts_with("error: `--listen`: other machines can connect to 0.0.0.0:0; ")
             && open.ends_with(expected),

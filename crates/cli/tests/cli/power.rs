@@ -110,7 +110,7 @@ fn check_ranges(control: &str) {
         (&["--first", "2048"], "2048"),
     ] {
         let arguments = [&["--export", "db", "inject"], range].concat();
-        let expected = "expected some of the 2048 sectors of db";
+        let expected = "expected a range in the 2048 sectors of db";
         assert_eq!(
             ask(&arguments),
             format!("inject: found sectors from {found}, {expected}")

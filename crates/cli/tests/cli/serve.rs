@@ -430,7 +430,7 @@ fn errors_name_the_flag() {
     };
     let drive = |arguments: &[&str]| error(&[&["--drive", "hp-c2247"], arguments].concat());
     let open = drive(&["--listen", "0.0.0.0:0"]);
-    let expected = "require --tls-certificates, or allow it with --insecure\n";
+    let expected = "encrypt with --tls-certificates, or allow it with --insecure\n";
     assert!(
         open.starts_with("error: `--listen`: other machines can connect to 0.0.0.0:0; ")
             && open.ends_with(expected),

@@ -222,8 +222,8 @@ fn blocks_are_converted_to_the_drive_s_sectors() {
         .replace("sector_bytes = 512", "sector_bytes = 520");
     let drive = file(&folder, "long.toml", &longer);
     let good = of("good.csv", ROWS[0]);
-    let expected = "expected a drive with sectors that divide a trace's blocks of 512 bytes or are \
-                    multiples of them; it has sectors of 520\n";
+    let expected = "expected a drive whose sector size divides or is a multiple of a trace's \
+                    block size, 512 bytes; this drive has sectors of 520 bytes\n";
     let message = error_line(&["--drive", &drive, &good]);
     assert!(message.ends_with(expected), "{message}");
     let simulate = ["simulate", "--drive", &drive, "--trace", &good];

@@ -9,9 +9,9 @@ use crate::units::{Instant, Lbn, Span};
 pub struct Failures {
     pending: VecDeque<Failure>,
     pub past: Vec<Failure>,
-    /// The data that the failures have lost; nothing is served after that.
+    /// The data lost to the failures; nothing is served after a loss.
     pub lost: Option<DataLoss>,
-    /// The share of the time that the rebuild takes; `None` without a spare.
+    /// The share of the time in which the rebuild is in progress; `None` without a spare.
     share: Option<f64>,
     pub rebuild: Option<Rebuild>,
 }
@@ -22,16 +22,19 @@ pub enum DueAction {
 }
 
 impl Failures {
-    /// Schedules `failures`, in any order. A `share` of the time means a rebuild on a spare.
+    /// Schedules `failures`, in any order. A rebuild takes `share` of the time; `None` means none.
     ///
     /// # Panics
     /// If a member fails twice, or there is a rebuild without a failure.
     pub fn new(failures: &[Failure], share: Option<f64>) -> Self {
-        assert!(share.is_none() || !failures.is_empty(), "no failure given");
+        assert!(
+            share.is_none() || !failures.is_empty(),
+            "a rebuild needs a failure"
+        );
         let mut members: Vec<usize> = failures.iter().map(|failure| failure.member).collect();
         members.sort_unstable();
-        if let Some(twice) = members.windows(2).find(|two| two[0] == two[1]) {
-            panic!("member {} fails twice", twice[0]);
+        if let Some(pair) = members.windows(2).find(|pair| pair[0] == pair[1]) {
+            panic!("member {} fails twice", pair[0]);
         }
         let mut pending = failures.to_vec();
         pending.sort_by_key(|failure| (failure.at, failure.member));
@@ -42,7 +45,7 @@ impl Failures {
         }
     }
 
-    /// Returns true if members have failed or will.
+    /// Returns true if members have failed or will fail.
     pub fn has_any(&self) -> bool {
         !self.past.is_empty() || !self.pending.is_empty()
     }
@@ -65,13 +68,11 @@ impl Failures {
         }
     }
 
-    /// Returns when a member fails or the rebuild continues.
     pub fn next_event(&self) -> Option<Instant> {
         let failure = self.pending.front().map(|failure| failure.at);
         failure.into_iter().chain(self.pause_end()).min()
     }
 
-    /// Returns when the rebuild continues, if it is paused.
     fn pause_end(&self) -> Option<Instant> {
         self.rebuild.as_ref()?.next
     }
@@ -127,7 +128,7 @@ impl Failures {
         Some(self.rebuild.as_ref()?.progress)
     }
 
-    /// Reports the failures and the rebuild; `None` without any.
+    /// Reports the failures and the rebuild; `None` if no member fails.
     pub fn report(&self) -> Option<ComponentReport> {
         if !self.has_any() {
             return None;
@@ -153,23 +154,23 @@ impl Failures {
 /// The progress of a rebuild.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Progress {
-    /// The steps that have ended: rows of stripe units, or runs of blocks of a pair.
+    /// The completed steps: each is a row of stripe units, or a run of blocks of a pair.
     pub steps: u64,
-    /// The steps of the whole rebuild.
+    /// The total number of steps.
     pub total: u64,
-    /// The time at which it began.
+    /// The time at which the rebuild began.
     pub began: Option<Instant>,
-    /// The steps ended when a request last completed, and the end of the last one and its pause.
+    /// The completed steps at the last completion of a request, and the end of the following pause.
     pub under_load: (u64, Option<Instant>),
-    /// The time at which it ended, whether or not the spare has all blocks.
+    /// The time at which the rebuild ended, even if it stopped early.
     pub ended: Option<Instant>,
-    /// The unreadable block where the rebuild has stopped; for parity, the first block of its row.
+    /// The bad block that stopped the rebuild; with parity, the first block of its row.
     pub stopped: Option<Lbn>,
 }
 
 impl Progress {
-    /// Projects the total time of the rebuild, at its rate until the last completion of a request;
-    /// `None` if no step had ended before.
+    /// Projects the total time of the rebuild from its rate until the last completion of a request;
+    /// `None` if no step had ended by then.
     pub fn projected(&self) -> Option<Span> {
         let (steps, until) = self.under_load;
         let duration = (until? - self.began?).as_ns() as f64;
@@ -179,20 +180,19 @@ impl Progress {
 }
 
 pub struct Rebuild {
-    /// The share of the time in which it is in progress, above 0 and at most 1.
+    /// The share of the time in which the rebuild is in progress, above 0 and at most 1.
     share: f64,
     pub progress: Progress,
     /// The time of the next step; `None` during a step.
     pub next: Option<Instant>,
     /// The beginning of the current step; `None` before the first.
     step_start: Option<Instant>,
-    /// The end of the pause after the last step. If that pause did not count, few steps would seem
-    /// faster than many.
+    /// The end of the pause after the last step. Without that pause, a projection from few steps
+    /// would be too short.
     until: Option<Instant>,
 }
 
 impl Rebuild {
-    /// Creates a rebuild of `total` steps that has not begun.
     pub fn new(share: f64, total: u64) -> Self {
         assert!(share > 0.0 && share <= 1.0, "invalid share {share}");
         Self {
@@ -207,7 +207,6 @@ impl Rebuild {
         }
     }
 
-    /// Starts the rebuild, if it has not started.
     #[inline]
     pub fn wake(&mut self, now: Instant) {
         if self.step_start.is_none() {
@@ -230,8 +229,8 @@ impl Rebuild {
         self.progress.stopped = Some(before.map_or(block, |before| before.min(block)));
     }
 
-    /// Ends the step, and pauses to keep the share of the time. Returns true if the spare has the
-    /// blocks of the step: if not, the rebuild ends.
+    /// Ends the step, and begins the pause that keeps to the share of the time. Returns false if
+    /// the step failed, which ends the rebuild.
     pub fn end_step(&mut self, now: Instant) -> bool {
         if self.progress.stopped.is_some() {
             self.progress.ended = Some(now);
@@ -283,8 +282,8 @@ mod tests {
         Instant::from_ns(ms * 1_000_000)
     }
 
-    /// Returns the projection for four steps of 10 ms that take a quarter of the time, beginning at
-    /// 7 ms, if a request completes after `steps` of them.
+    /// Projects a rebuild of four steps of 10 ms that takes a quarter of the time and begins at 7
+    /// ms, from a request that completes after `steps` of them.
     fn projected_ms(steps: u64) -> Option<f64> {
         let mut rebuild = Rebuild::new(0.25, 4);
         rebuild.wake(ms(7));
@@ -298,8 +297,8 @@ mod tests {
         rebuild.progress.projected().map(Span::as_ms)
     }
 
-    /// Each step takes 10 ms, and all but the last are followed by a pause of 30 ms: four take 130
-    /// ms, but 160 ms at the rate of the first three.
+    /// Each step takes 10 ms, and each but the last is followed by a pause of 30 ms. Four steps
+    /// take 130 ms, but at the rate of the first three they would take 160 ms.
     #[test]
     fn a_projection_counts_the_pause_after_the_last_step() {
         assert_eq!(projected_ms(0), None);

@@ -4,15 +4,16 @@ use crate::device::{Completion, ComponentReport, Device, SubmitError, check};
 use crate::request::Request;
 use crate::units::{Bytes, Instant, SectorCount};
 
-/// Devices of equal size. Requests name their device ([`Request::unit`]), and the first creates it.
+/// Devices of equal size. Each request names its device ([`Request::unit`]), which is created on
+/// first use.
 ///
-/// Each disk serves its requests independently, with its own queue. Every event examines
+/// Each disk serves its requests independently, with its own queue. Finding the next event examines
 /// all disks, so this is meant for tens of disks rather than thousands.
 pub struct IndependentDisks<D, F> {
     make: F,
     max: u16,
     disks: Vec<D>,
-    /// The instant of the next event in each disk, cached because querying a drive costs more.
+    /// The instant of the next event of each disk, cached because querying a drive is expensive.
     events: Vec<Option<Instant>>,
 }
 
@@ -42,12 +43,16 @@ impl<D: Device, F: FnMut() -> D + Send> IndependentDisks<D, F> {
         events.min()
     }
 
-    /// Creates the devices up to and including `disk`, in their state at `now`.
+    /// Creates the devices up to and including `disk`, and advances them to `now`.
     #[cold]
     fn grow(&mut self, disk: usize, now: Instant) {
         while self.disks.len() <= disk {
             let mut device = (self.make)();
-            assert_eq!(device.capacity(), self.capacity(), "unequal disk sizes");
+            assert_eq!(
+                device.capacity(),
+                self.capacity(),
+                "the disks differ in capacity"
+            );
             let done = device.advance(now);
             assert_eq!(done, None, "a new disk has no requests");
             self.events.push(device.next_event());

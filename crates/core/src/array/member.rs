@@ -12,7 +12,7 @@ pub struct Member {
     pub device: BoxedDevice,
     pub queue: CommandQueue<BoxedDevice>,
     pub writes_waiting: usize,
-    pub inside: usize,
+    pub in_service: usize,
     pub meter: DiskMeter,
 }
 
@@ -22,12 +22,12 @@ impl Member {
             device,
             queue: CommandQueue::new(policy),
             writes_waiting: 0,
-            inside: 0,
+            in_service: 0,
             meter: DiskMeter::default(),
         }
     }
 
-    /// Builds idle members, each with `policy`.
+    /// Builds idle members, each of which orders its queue by `policy`.
     ///
     /// # Errors
     /// If the policy needs more knowledge than a device has.
@@ -52,7 +52,7 @@ impl Member {
         Self::new(vacant, policy)
     }
 
-    /// Returns true if no command waits and the device would take `command` now.
+    /// Returns true if no command waits and the device would accept `command` now.
     pub fn is_free(&self, command: &Request) -> bool {
         self.queue.is_empty() && self.device.has_room() && self.device.accepts(command)
     }
@@ -66,7 +66,7 @@ impl Member {
         }
     }
 
-    /// Removes the command that the device takes next from the queue.
+    /// Removes and returns the command to submit next; `None` if the device accepts none.
     pub fn next(&mut self, now: Instant) -> Option<Request> {
         next_of(&mut self.queue, &self.device, now)
     }
@@ -78,7 +78,7 @@ impl Member {
     }
 
     pub fn begin(&mut self, now: Instant, command: &Request) {
-        self.inside += 1;
+        self.in_service += 1;
         if command.op != Op::Flush {
             self.meter.begin(now, command.op.is_read());
         }
@@ -86,32 +86,30 @@ impl Member {
 
     /// Counts a command that the device had not completed when it failed.
     pub fn drop_command(&mut self, now: Instant, op: Op) {
-        self.inside -= 1;
+        self.in_service -= 1;
         if op != Op::Flush {
             self.meter.drop(now, op.is_read());
         }
     }
 
     pub fn end(&mut self, done: &Completion) {
-        self.inside -= 1;
+        self.in_service -= 1;
         if done.request.op != Op::Flush {
             self.meter.end(done.at, done.request.op.is_read());
         }
     }
 
-    /// Counts a command that was removed from the queue.
     pub fn count_removed(&mut self, now: Instant, command: &Request) {
         self.writes_waiting -= usize::from(command.op == Op::Write);
         self.count_waiting(now);
     }
 
-    /// Records the length of the queue from now on.
     pub fn count_waiting(&mut self, now: Instant) {
         let waiting = self.queue.len();
         self.meter.wait(now, waiting, self.writes_waiting);
     }
 
-    /// Reports its work, disk by disk if it has several.
+    /// Reports the work of the device, disk by disk if it has several.
     pub fn components(&self, now: Instant) -> Vec<ComponentReport> {
         let mut parts = self.device.components(now);
         if !parts.iter().any(|part| matches!(part.work, Work::Disk(_))) {
@@ -121,7 +119,7 @@ impl Member {
     }
 }
 
-/// Removes the command that `device` takes next from `queue`.
+/// Removes and returns the command to submit to `device` next; `None` if it accepts none.
 #[inline(always)]
 pub fn next_of(
     queue: &mut CommandQueue<BoxedDevice>,
@@ -140,7 +138,7 @@ pub fn next_of(
     Some(pending.request)
 }
 
-/// The devices of an array, by number. A spare has the last number, and at first no slot.
+/// The devices of an array, by number. A spare is last, and has no slot until it replaces a member.
 pub struct Slots {
     numbers: Vec<usize>,
     /// Devices that have left their slot.
@@ -166,8 +164,8 @@ impl Slots {
         self.numbers.clone()
     }
 
-    /// Removes a member without remaining commands from its slot. Returns true if the spare takes
-    /// the slot: if there is one and `use_spare`.
+    /// Removes a member that has no commands left from its slot. Returns true if the spare takes
+    /// the slot, which it does only with `use_spare`.
     pub fn replace(
         &mut self,
         members: &mut [Member],
@@ -183,7 +181,7 @@ impl Slots {
         let has_spare = spare.is_some();
         if let Some(spare) = &mut spare {
             self.numbers[slot] = self.numbers.len();
-            // Its own events until now, such as recalibrations, are past.
+            // The spare's own events until now, such as recalibrations, have happened.
             let done = spare.device.advance(now);
             assert_eq!(done, None, "a spare has no requests");
         }
@@ -194,8 +192,8 @@ impl Slots {
         has_spare
     }
 
-    /// Reports the work of all devices, by number. `until` is the end of the report of a device
-    /// that still has its slot.
+    /// Reports the work of all devices, by number. `until` returns the end of the report of a
+    /// device that has not been removed.
     pub fn reports(
         &self,
         members: &[Member],
@@ -262,15 +260,14 @@ impl Device for VacantSlot {
     }
 }
 
-/// The next event of each member, as a tournament tree: each inner node holds the earlier of the
-/// two events below it, so that a change costs at most one comparison per level.
+/// The next event of each member, as a tournament tree: each inner node holds the earlier of its
+/// children's events, so a change costs at most one comparison per level.
 pub struct Events {
     /// The root is node 1, the children of node n are 2n and 2n+1, and the leaves are the second
-    /// half: the instant, and the member in the lower 32 bits; [`NO_EVENT`] without an event.
+    /// half. An event is an instant with the member in the lower 32 bits, or [`NO_EVENT`].
     nodes: Vec<u128>,
 }
 
-/// Later than all events.
 const NO_EVENT: u128 = u128::MAX;
 
 impl Events {

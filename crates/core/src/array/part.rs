@@ -1,4 +1,4 @@
-//! The parts of a request: the commands that it needs, as plain data, and their progress.
+//! The parts of a request: its commands, as plain data, and their progress.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::{Deref, Range};
@@ -15,7 +15,7 @@ pub struct Access {
     /// The first block on the member.
     pub start: u64,
     pub sectors: u64,
-    /// True if a member of a pair has taken it; others of the step may still wait.
+    /// True if a member of a pair has taken it; other commands of the step may still be waiting.
     pub is_taken: bool,
 }
 
@@ -78,7 +78,7 @@ impl Deref for Commands {
     }
 }
 
-/// The commands for a part of a request: those to begin with, and those to follow if all succeed.
+/// The commands for a part of a request. The second step follows if the first succeeds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Plan {
     /// The rows that the part claims; empty for most plans.
@@ -87,7 +87,7 @@ pub struct Plan {
     pub blocks: Range<u64>,
     pub begin: Commands,
     pub follow: Commands,
-    /// A command that can be tried instead of the only one of `begin` if that fails.
+    /// A command to try if the only command of `begin` fails.
     pub other: Option<Access>,
 }
 
@@ -102,17 +102,17 @@ impl Plan {
     }
 }
 
-/// Bits of a command id that hold its index in a step (at most one command for each block).
-const COMMANDS_BITS: u32 = 17;
+/// Bits of a command id for its index in a step, which has at most one command per block.
+const COMMAND_BITS: u32 = 17;
 
 /// Returns the id of command number `index` of the current step of a part.
 pub const fn child_id(part: u64, index: usize) -> u64 {
-    part << COMMANDS_BITS | index as u64
+    part << COMMAND_BITS | index as u64
 }
 
 pub const fn part_of(child: u64) -> (u64, usize) {
-    let index = child & ((1 << COMMANDS_BITS) - 1);
-    (child >> COMMANDS_BITS, index as usize)
+    let index = child & ((1 << COMMAND_BITS) - 1);
+    (child >> COMMAND_BITS, index as usize)
 }
 
 /// The fields that all commands of a rebuild share.
@@ -121,7 +121,7 @@ pub static REBUILD: Request = Request {
     ..Request::new(u64::MAX, Op::Write, Lbn(0), SectorCount(0))
 };
 
-/// A request inside the array, with what its placement records about it.
+/// An outstanding request of the array, and the state that the placement keeps for it.
 pub struct Parent<S> {
     pub request: Request,
     pub arrived: Instant,
@@ -133,7 +133,7 @@ pub struct Parent<S> {
     pub left: usize,
     /// True if a member has taken one of its commands.
     pub has_begun: bool,
-    /// True if it waits here for other requests or for a step of the rebuild.
+    /// True if it has not begun because it waits for other requests or for a step of the rebuild.
     pub is_held: bool,
     /// True if it has completed, although some of its parts have not.
     pub is_reported: bool,
@@ -179,24 +179,22 @@ impl<S> Parent<S> {
     }
 }
 
-/// A part of a request or of a rebuild: its commands, in one step or two.
+/// A part of a request or of a rebuild, whose commands are in one step or two.
 pub struct Part {
     /// The request; `None` for a step of the rebuild.
     pub parent: Option<u64>,
     pub rows: Range<u64>,
-    /// The blocks of the array that it serves.
+    /// The blocks of the array that the part serves.
     pub blocks: Range<u64>,
-    /// Number of rows that it waits for.
+    /// Number of rows that the part waits for.
     pub blocked: u64,
-    /// The commands of the current step.
     pub commands: Commands,
-    /// The commands of the next step.
     follow: Commands,
     /// Commands of this step that have not ended.
     left: usize,
     /// Commands of this step that no member has taken.
     pub waiting: usize,
-    /// The time from which this step has waited.
+    /// The time since which this step has been waiting.
     pub since: Instant,
     /// The time spent in earlier steps and attempts.
     pub spent: Breakdown,
@@ -206,12 +204,12 @@ pub struct Part {
     pub other: Option<Access>,
     /// The status of a first attempt that failed.
     pub failed: Option<Status>,
-    /// True if a member has promised to return its command.
+    /// True if a member has agreed to abort its command.
     pub is_aborted: bool,
-    /// A member that failed a read of this step, which has to do without it.
+    /// The member that failed a read of this step; the step continues without it.
     pub lost: Option<usize>,
-    /// A member that the part does without, because an earlier read of it failed.
-    pub without: Option<usize>,
+    /// The member that the part avoids because an earlier read from it failed.
+    pub avoided_member: Option<usize>,
 }
 
 impl Part {
@@ -233,7 +231,7 @@ impl Part {
             failed: None,
             is_aborted: false,
             lost: None,
-            without: None,
+            avoided_member: None,
         }
     }
 
@@ -242,27 +240,25 @@ impl Part {
         Self {
             spent: self.spent,
             status: Status::Recovered { retries: 1 },
-            without: Some(member),
+            avoided_member: Some(member),
             ..Self::new(self.parent, self.since, plan)
         }
     }
 
-    /// Returns the first block that it serves.
     pub const fn first(&self) -> Lbn {
         Lbn(self.blocks.start)
     }
 
-    /// Returns the member of its only command, or of its first.
+    /// Returns the member of its first command.
     pub fn member(&self) -> usize {
         self.commands[0].member
     }
 
     /// Returns the number of commands that members have taken and not completed.
-    pub const fn inside(&self) -> usize {
+    pub const fn in_service(&self) -> usize {
         self.left - self.waiting
     }
 
-    /// Returns the range of `request` that this part serves.
     pub fn sub_request(&self, request: &Request) -> Request {
         Request {
             start: self.first(),
@@ -284,7 +280,7 @@ impl Part {
         member_command(request, child_id(id, index), &self.commands[index])
     }
 
-    /// Drops the commands of the step that are not wanted, before any of them begins.
+    /// Drops the commands of the step that are not wanted. None of them has begun.
     pub fn retain(&mut self, is_wanted: impl Fn(&Access) -> bool) {
         if !self.commands.iter().all(&is_wanted) {
             let wanted = self.commands.iter().copied().filter(is_wanted);
@@ -294,13 +290,13 @@ impl Part {
         self.waiting = self.left;
     }
 
-    /// Records that a read of `member` failed; returns true if the step can do without it: it
-    /// can do without one member, but not two.
+    /// Records that a read from `member` failed. Returns true if the step can continue without it,
+    /// which is possible for one member only.
     pub fn lose(&mut self, member: usize) -> bool {
         *self.lost.get_or_insert(member) == member
     }
 
-    /// Returns true if it has a single command, in one step, and waits for no rows.
+    /// Returns true if the part has a single command, in one step, and waits for no rows.
     pub fn is_single(&self) -> bool {
         self.commands.len() == 1 && self.follow.is_empty() && self.blocked == 0
     }
@@ -342,7 +338,7 @@ impl Part {
         true
     }
 
-    /// Ends the part, which no member serves: the time that it waited counts as queueing.
+    /// Ends a part that no member serves. The time that it has waited counts as queueing.
     pub fn end_unserved(&mut self, status: Status, now: Instant) {
         self.spent.queue += now - self.since;
         (self.since, self.status) = (now, status);
@@ -359,7 +355,7 @@ impl Part {
         true
     }
 
-    /// Starts the step again with `commands`: what it has done was lost with a member.
+    /// Starts the step again with `commands`, because its results were lost with a member.
     pub fn restart(&mut self, commands: Commands) {
         (self.status, self.outcome, self.other) = (Status::Good, None, None);
         self.set_commands(commands, Commands::default());
@@ -371,7 +367,7 @@ impl Part {
         self.restart(commands);
     }
 
-    /// Combines its status with the status of a first attempt that failed, if there was one.
+    /// Combines its status with the status of a failed first attempt, if there was one.
     pub fn combine_attempts(&mut self) {
         if let Some(first) = self.failed {
             self.status = after_retry(first, self.status);
@@ -379,7 +375,6 @@ impl Part {
     }
 }
 
-/// Builds the command `access` for `request`.
 #[inline(always)]
 pub fn member_command(request: &Request, id: u64, access: &Access) -> Request {
     // No other request is outstanding with an ordered one, so its commands need no order.
@@ -399,8 +394,8 @@ pub fn member_command(request: &Request, id: u64, access: &Access) -> Request {
     }
 }
 
-/// The parts that wait for each row in use, in order of arrival. A part claims all its rows
-/// together, so that no two parts wait for each other.
+/// The parts that wait for each row in use, in order of arrival. A part claims all its rows at the
+/// same time, so no two parts wait for each other.
 #[derive(Default)]
 pub struct Rows {
     waiting: BTreeMap<u64, VecDeque<u64>>,
@@ -424,8 +419,8 @@ impl Rows {
         used
     }
 
-    /// Releases `rows`, which a part has claimed, whether or not it still waits for some of them.
-    /// Returns the next owner of each row that it owned and another part waits for.
+    /// Releases `rows`, which a part has claimed, even if it is still waiting for some of them.
+    /// Returns the next owner of each row that the part owned and that another part waits for.
     pub fn release(&mut self, part: u64, rows: Range<u64>) -> Vec<u64> {
         let mut owners = Vec::new();
         for row in rows {
@@ -444,17 +439,14 @@ impl Rows {
     }
 }
 
-/// Returns the blocks of a request.
 pub fn blocks_of(request: &Request) -> Range<u64> {
     request.start.0..request.end().0
 }
 
-/// Returns true if two ranges have a block in common.
 pub const fn overlaps(one: &Range<u64>, other: &Range<u64>) -> bool {
     one.start < other.end && other.start < one.end
 }
 
-/// Returns the more severe of two statuses.
 pub fn more_severe(one: Status, other: Status) -> Status {
     if other == Status::Good {
         return one;
@@ -464,7 +456,7 @@ pub fn more_severe(one: Status, other: Status) -> Status {
         Status::Recovered { retries } => (1, retries),
         Status::Aborted => (2, 0),
         Status::NotReady => (3, 0),
-        // The blocks before it were transferred, so the first counts.
+        // The blocks before the bad one were transferred, so the first bad block counts.
         Status::MediumError { offset } => (4, u16::MAX - offset),
     };
     if severity(other) > severity(one) {

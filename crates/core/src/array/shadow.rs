@@ -1,5 +1,5 @@
-//! Tests of redundant arrays with data: devices that complete commands after random times, and a
-//! model of the data that are read and written.
+//! Tests of the data in redundant arrays, with devices that complete commands after random times
+//! and a model of what is read and written.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -14,28 +14,25 @@ use crate::request::{Op, Ordering, Request};
 use crate::stack::BoxedDevice;
 use crate::units::{Bytes, Instant, Lbn, SectorCount, Span};
 
-/// The model of a placement in tests; the defaults fit two copies of all data.
+/// A model of a placement for tests. The defaults are for placements with two copies of all data.
 pub(crate) trait Model: Placement {
-    /// Writes of the same blocks take effect in order of arrival, on all members at completion.
+    /// Writes to one block take effect in order of arrival, and on all members when they complete.
     const IS_SERIAL: bool = false;
 
-    /// The device of a failed member completes the commands that it serves, without effect.
-    const ENDS_LATE: bool = false;
+    /// A failed member still completes the commands that it is serving, but they have no effect.
+    const FAILED_COMPLETE: bool = false;
 
     /// Number of writes among three requests.
     const WRITES: u64 = 1;
 
-    /// Returns the maximum length of the next request.
     fn max_sectors(_: &mut Generator, _blocks: u64) -> u64 {
         6
     }
 
-    /// Returns the number of the device in the slot `member`.
     fn device_in(array: &Array<Self>, member: usize) -> usize {
         array.slots.numbers()[member]
     }
 
-    /// Returns the slot of a device.
     fn slot_of(array: &Array<Self>, device: usize) -> Option<usize> {
         let numbers = array.slots.numbers();
         numbers.iter().position(|number| *number == device)
@@ -44,7 +41,7 @@ pub(crate) trait Model: Placement {
     /// Returns true if the device in the slot `member` has its data at `start`.
     fn has(array: &Array<Self>, member: usize, start: u64) -> bool;
 
-    /// Returns the value that a part writes to a block of a member.
+    /// Returns the value that a part writes to block `start` of a member.
     fn write_value(array: &Array<Self>, part: &PartRecord, member: usize, start: u64) -> u64 {
         let block = Self::block_at(array, member, Lbn(start)).expect("a block of the array");
         if let Some(value) = part.new_value(Some(block)) {
@@ -56,7 +53,7 @@ pub(crate) trait Model: Placement {
         *found.expect("a block of the request or the rebuild").1
     }
 
-    /// Returns the blocks of the request that a part knows from its last read, and their values.
+    /// Returns the blocks, with their values, that become known when `start` has been read.
     fn read_values(
         array: &Array<Self>,
         part: &PartRecord,
@@ -67,7 +64,7 @@ pub(crate) trait Model: Placement {
         vec![(block, part.known[&(member, start)])]
     }
 
-    /// Returns the blocks that members of `sectors` blocks can no longer determine.
+    /// Returns the blocks that can no longer be reconstructed from members of `sectors` blocks.
     fn lost_blocks(
         array: &Array<Self>,
         sectors: u64,
@@ -84,19 +81,16 @@ pub(crate) trait Model: Placement {
         lost
     }
 
-    /// Checks the parity at `start`.
     fn check_parity(_: &Array<Self>, _start: u64, _stored: &dyn Fn(usize) -> u64) {}
 
-    /// Returns true if a spare has replaced a member permanently.
     fn has_replaced(_: &Array<Self>) -> bool {
         false
     }
 
-    /// Makes the array serve requests that wait for further arrivals.
+    /// Makes the array serve requests that would otherwise wait for further arrivals.
     fn serve_waiting(_: &mut Array<Self>, _now: Instant) {}
 }
 
-/// Counts over random runs.
 #[derive(Debug, Default)]
 pub(crate) struct Counts {
     /// Blocks that were read.
@@ -107,7 +101,6 @@ pub(crate) struct Counts {
     pub held: u64,
 }
 
-/// An array of slow devices.
 pub(crate) struct TestArray<P: Placement> {
     pub array: Array<P>,
     pub members: usize,
@@ -134,7 +127,6 @@ impl PartRecord {
     }
 }
 
-/// Returns the value that a request writes to a block.
 fn value(request: u64, block: u64) -> u64 {
     (request * 1_000_003 + block).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
@@ -148,9 +140,9 @@ struct Shadow<P: Placement> {
     failures: Vec<Failure>,
     /// The number of past failures.
     failed: usize,
-    /// The blocks of the spare that the rebuild has written in steps that have ended.
+    /// The blocks of the spare that were written by completed steps of the rebuild.
     restored: BTreeSet<u64>,
-    /// The blocks that the current step has written: an incomplete step does not count.
+    /// The blocks that the current step has written, which do not count until it is complete.
     restoring: BTreeSet<u64>,
     steps: Option<(u64, u64)>,
     lost: Option<DataLoss>,
@@ -161,16 +153,14 @@ struct Shadow<P: Placement> {
     settled: Vec<usize>,
     /// The value of `settled` for the blocks of a request when it was submitted.
     settled_before: BTreeMap<u64, Vec<usize>>,
-    /// The requests that write.
     writes: BTreeSet<u64>,
-    /// The requests that have not completed.
-    inside: BTreeMap<u64, Request>,
+    outstanding: BTreeMap<u64, Request>,
     /// For each read, the blocks that have been read or can be computed.
     found: BTreeMap<u64, BTreeSet<Lbn>>,
     checked: u64,
 }
 
-/// Returns failures of different members, before the requests or among them. `counts` are possible
+/// Returns failures of different members, before or during the requests. `counts` are possible
 /// numbers of failures, and `pauses_ns` possible times between them.
 pub(crate) fn random_failures(
     members: usize,
@@ -205,7 +195,6 @@ pub(crate) fn random_share(failures: &[Failure], dice: &mut Generator) -> Option
     has_rebuild.then(|| [0.2, 0.7, 1.0][below(dice, 3) as usize])
 }
 
-/// Returns the data that an array reports as lost.
 fn reported_loss(array: &impl Device) -> Option<DataLoss> {
     let mut parts = array.components(Instant::START).into_iter();
     parts.find_map(|part| match part.work {
@@ -215,7 +204,7 @@ fn reported_loss(array: &impl Device) -> Option<DataLoss> {
 }
 
 impl<P: Model> Shadow<P> {
-    /// Creates the model of an array whose devices write `log`.
+    /// Creates the model of an array whose devices write to `log`.
     fn new(test: TestArray<P>, log: Log) -> Self {
         let mut failures = test.failures;
         failures.sort_by_key(|failure| (failure.at, failure.member));
@@ -237,7 +226,7 @@ impl<P: Model> Shadow<P> {
             settled: vec![0; blocks],
             settled_before: BTreeMap::new(),
             writes: BTreeSet::new(),
-            inside: BTreeMap::new(),
+            outstanding: BTreeMap::new(),
             found: BTreeMap::new(),
             checked: 0,
         };
@@ -245,7 +234,7 @@ impl<P: Model> Shadow<P> {
         shadow
     }
 
-    /// Applies failures that are due, and records the blocks that are lost, except rebuilt ones.
+    /// Applies the failures that are due, and records the lost blocks that are not rebuilt.
     fn fail_by(&mut self, now: Instant) {
         let due = |failure: &&Failure| failure.at <= now;
         while let Some(&Failure { at, .. }) = self.failures.get(self.failed).filter(due) {
@@ -270,9 +259,12 @@ impl<P: Model> Shadow<P> {
     /// the two would be undefined.
     fn submit(&mut self, now: Instant, request: Request) {
         if request.op == Op::Write {
-            let mut writes = self.inside.values().filter(|other| other.op == Op::Write);
-            let is_same = |other: &Request| overlaps(&blocks_of(&request), &blocks_of(other));
-            if !P::IS_SERIAL && writes.any(is_same) {
+            let mut writes = self
+                .outstanding
+                .values()
+                .filter(|other| other.op == Op::Write);
+            let has_overlap = |other: &Request| overlaps(&blocks_of(&request), &blocks_of(other));
+            if !P::IS_SERIAL && writes.any(has_overlap) {
                 return;
             }
             self.writes.insert(request.id);
@@ -283,12 +275,11 @@ impl<P: Model> Shadow<P> {
         let blocks = request.start.0 as usize..request.end().0 as usize;
         let settled = self.settled[blocks].to_vec();
         self.settled_before.insert(request.id, settled);
-        self.inside.insert(request.id, request);
+        self.outstanding.insert(request.id, request);
         assert_eq!(self.array.submit(now, request), Ok(()));
         self.record_parts();
     }
 
-    /// Records the current parts of requests.
     fn record_parts(&mut self) {
         let array = &self.array;
         self.parts.retain(|id, _| array.parts.get(*id).is_some());
@@ -307,13 +298,12 @@ impl<P: Model> Shadow<P> {
         }
     }
 
-    /// Returns the number of steps of the rebuild that have ended, and of all steps.
+    /// Returns the number of completed rebuild steps, and the total number.
     fn steps(&self) -> Option<(u64, u64)> {
         let progress = self.array.rebuild_progress()?;
         Some((progress.steps, progress.total))
     }
 
-    /// Continues to the next event.
     fn step(&mut self, at: Instant) {
         self.fail_by(at);
         let devices = 0..self.devices.len();
@@ -323,14 +313,14 @@ impl<P: Model> Shadow<P> {
         let done = self.array.advance(at);
         let ended = std::mem::take(&mut *self.log.lock().expect("not poisoned"));
         for (device, command) in ended {
-            if P::ENDS_LATE && self.has_failed(device) {
+            if P::FAILED_COMPLETE && self.has_failed(device) {
                 continue;
             }
             assert!(
                 !self.has_failed(device),
                 "{command:?} of failed device {device}"
             );
-            let slot = slots[device].expect("the device has a slot");
+            let slot = slots[device].expect("a device that completes commands has a slot");
             self.carry_out(device, slot, &command);
         }
         self.record_parts();
@@ -344,7 +334,7 @@ impl<P: Model> Shadow<P> {
     }
 
     fn complete(&mut self, done: &Completion) {
-        let submitted = self.inside.remove(&done.request.id);
+        let submitted = self.outstanding.remove(&done.request.id);
         assert_eq!(submitted, Some(done.request), "not outstanding");
         let found = self.found.remove(&done.request.id).unwrap_or_default();
         if !done.status.is_success() {
@@ -356,11 +346,11 @@ impl<P: Model> Shadow<P> {
             assert!(found.into_iter().eq(blocks.map(Lbn)), "{done:?}");
             return;
         }
-        // Later reads must not return what this write has replaced.
+        // Later reads must not return data that this write has replaced.
         for block in blocks {
-            let own = value(done.request.id, block);
+            let written = value(done.request.id, block);
             let mut history = self.history[block as usize].iter();
-            let number = history.position(|value| *value == own);
+            let number = history.position(|value| *value == written);
             let settled = &mut self.settled[block as usize];
             *settled = (*settled).max(number.expect("a write in the history"));
         }
@@ -412,7 +402,7 @@ impl<P: Model> Shadow<P> {
                     .get(device)
                     .map_or(0, |stored| stored[start as usize])
             };
-            // Data that a missing member would hold follow from the last write.
+            // The data of a missing member are those of the last write.
             let value = |member: usize| {
                 let block = P::block_at(&self.array, member, Lbn(start));
                 let last = block.and_then(|block| self.history[block.0 as usize].last());
@@ -427,13 +417,13 @@ impl<P: Model> Shadow<P> {
     }
 }
 
-/// Runs arrays that are intact, degraded, failing and being rebuilt, under requests that overlap.
+/// Submits overlapping requests to arrays that are intact, degraded, failing or being rebuilt.
 /// Checks that reads return data that were acknowledged or are being written, and that each member
-/// has the last write of each block in the end. Each request completes once, a read with all its
-/// blocks, none of them from a failed device. Requests fail only after failures have lost data: the
-/// blocks that the remaining devices do not determine. After that nothing is served.
+/// ends up with the last write to each block. Each request completes once, and a read with all its
+/// blocks, none of them from a failed device. Requests fail only once data have been lost: blocks
+/// that cannot be reconstructed from the remaining devices. After that, nothing is served.
 ///
-/// `random` creates an array of devices that write a log.
+/// `random` creates an array of devices that write to a log.
 pub(crate) fn check<P: Model>(
     runs: u64,
     random: impl Fn(&mut Generator, &Log) -> TestArray<P>,
@@ -490,7 +480,7 @@ fn run<P: Model>(shadow: &mut Shadow<P>, dice: &mut Generator, counts: &mut Coun
     }
     let array = &shadow.array;
     assert!(array.parents.is_empty() && array.parts.is_empty() && array.held.is_empty());
-    assert!(shadow.inside.is_empty(), "{:?}", shadow.inside);
+    assert!(shadow.outstanding.is_empty(), "{:?}", shadow.outstanding);
 }
 
 /// Commands in order of completion, each with the number of its device.
@@ -500,10 +490,9 @@ pub(crate) type Log = Arc<Mutex<Vec<(usize, Request)>>>;
 pub(crate) struct SlowDevice {
     number: usize,
     sectors: SectorCount,
-    /// Maximum number of concurrent commands.
     room: usize,
     dice: Generator,
-    inside: Vec<Completion>,
+    outstanding: Vec<Completion>,
     log: Log,
 }
 
@@ -514,12 +503,12 @@ impl SlowDevice {
             sectors,
             room: 1 + below(dice, 3) as usize,
             dice: generator(below(dice, 1 << 40), 0, Purpose::Requests),
-            inside: Vec::new(),
+            outstanding: Vec::new(),
             log: Arc::clone(log),
         }
     }
 
-    /// Creates `count` devices that write the same log.
+    /// Creates `count` devices that write to the same log.
     pub fn build_several(
         count: usize,
         sectors: SectorCount,
@@ -541,13 +530,13 @@ impl Device for SlowDevice {
     }
 
     fn has_room(&self) -> bool {
-        self.inside.len() < self.room
+        self.outstanding.len() < self.room
     }
 
     fn submit(&mut self, now: Instant, request: Request) -> Result<(), SubmitError> {
         self.check(&request)?;
         let duration = Span::from_ns(1 + below(&mut self.dice, 1_000) as i64);
-        self.inside.push(Completion {
+        self.outstanding.push(Completion {
             request,
             arrived: now,
             at: now + duration,
@@ -558,16 +547,17 @@ impl Device for SlowDevice {
             outcome: Outcome::Miss,
             status: Status::Good,
         });
-        self.inside.sort_by_key(|done| std::cmp::Reverse(done.at));
+        self.outstanding
+            .sort_by_key(|done| std::cmp::Reverse(done.at));
         Ok(())
     }
 
     fn next_event(&self) -> Option<Instant> {
-        self.inside.last().map(|done| done.at)
+        self.outstanding.last().map(|done| done.at)
     }
 
     fn advance(&mut self, now: Instant) -> Option<Completion> {
-        let done = self.inside.pop_if(|done| done.at <= now)?;
+        let done = self.outstanding.pop_if(|done| done.at <= now)?;
         let mut log = self.log.lock().expect("not poisoned");
         log.push((self.number, done.request));
         Some(done)

@@ -1,29 +1,29 @@
-//! The placement of two copies of all data on disks, and the copy that is read.
+//! The placement of two copies of all data on disks, and the choice of the copy to read.
 
 use std::error::Error;
 use std::fmt;
 
-/// The maximum number of disks of a layout. Longer chains have too many sets of failures to count.
+/// The maximum number of disks. Longer chains have too many sets of failed disks to count.
 pub const MAX_DISKS: usize = 24;
 
-/// The placement of the second copies (liu05, section 9.1.2).
+/// The placement of the secondary copies (liu05, section 9.1.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LayoutKind {
     /// Basic mirroring: disks 2 i and 2 i + 1 have the same data.
     Basic,
-    /// Interleaved declustering: the second copies of a disk's data are striped over the other
+    /// Interleaved declustering: the secondary copies of a disk's data are striped over the other
     /// disks of its cluster.
     Interleaved {
-        /// The disks of a cluster, at least 2; a divisor of the number of disks.
+        /// The size of a cluster, at least 2; it divides the number of disks.
         cluster: usize,
     },
-    /// Chained declustering: the second copies are on the next disk, and the second copies of the
-    /// last disk on the first.
+    /// Chained declustering: the secondary copies of a disk's data are on the next disk, and those
+    /// of the last disk are on the first.
     Chained,
-    /// Group rotate declustering: the second copies of a cluster are striped over another cluster,
-    /// rotated by one disk with each row. Each of a pair of clusters has the copies of the other.
+    /// Group rotate declustering: clusters form pairs, and each cluster has the secondary copies of
+    /// the other one. They are striped over its disks, rotated by one disk with each row.
     GroupRotate {
-        /// The disks of a cluster, at least 1; twice their number divides the number of disks.
+        /// The size of a cluster, at least 1; twice the size divides the number of disks.
         cluster: usize,
     },
 }
@@ -45,7 +45,7 @@ impl LayoutKind {
 pub struct CopyDisks {
     /// The disk with the primary copy.
     pub primary: usize,
-    /// The disk with the secondary copy, always a different one.
+    /// The disk with the secondary copy, which is always a different disk.
     pub secondary: usize,
 }
 
@@ -56,7 +56,7 @@ impl CopyDisks {
     }
 }
 
-/// A layout of two copies on a number of disks.
+/// A layout of two copies of all data on a number of disks.
 #[derive(Clone, Debug)]
 pub struct Layout {
     kind: LayoutKind,
@@ -69,7 +69,7 @@ impl Layout {
     /// Creates a layout on `disks` disks, 2 to [`MAX_DISKS`].
     ///
     /// # Errors
-    /// If the disks do not divide into pairs, clusters, or pairs of clusters, as `kind` needs.
+    /// If the disks do not divide into the pairs, clusters, or pairs of clusters of `kind`.
     pub fn new(kind: LayoutKind, disks: usize) -> Result<Self, LayoutError> {
         check(kind, disks)?;
         let mut layout = Self {
@@ -86,7 +86,7 @@ impl Layout {
         Ok(layout)
     }
 
-    /// Returns the placement of the second copies.
+    /// Returns the placement of the secondary copies.
     pub fn kind(&self) -> LayoutKind {
         self.kind
     }
@@ -96,10 +96,10 @@ impl Layout {
         self.disks
     }
 
-    /// Returns the disks of block `block`, which is in row `block` / N of N disks.
+    /// Returns the disks of block `block`, which is in row `block` / N of an array of N disks.
     ///
-    /// The layouts in figures 9.1 to 9.5 of the thesis follow from its prose; where the prose
-    /// leaves the order of rows open, row 0 uses the first disk that it allows.
+    /// This follows the prose of the thesis and gives the layouts of its figures 9.1 to 9.5. Where
+    /// the prose leaves the order of rows open, row 0 uses the first disk that it allows.
     pub fn copy_disks(&self, block: u64) -> CopyDisks {
         let disks = self.disks as u64;
         let (primary, row) = ((block % disks) as usize, block / disks);
@@ -136,7 +136,7 @@ impl Layout {
         }
     }
 
-    /// Returns the disks of the blocks of all rows until the layout repeats.
+    /// Returns the disks of each block in the rows before the layout repeats.
     pub fn period(&self) -> impl Iterator<Item = CopyDisks> {
         (0..(self.rows() * self.disks) as u64).map(|block| self.copy_disks(block))
     }
@@ -153,16 +153,17 @@ impl Layout {
             .all(|disk| !self.sharing[disk].intersects(failed))
     }
 
-    /// Returns the share of reads that goes to the primary copy of a block whose copies both exist:
+    /// Returns the share of reads that go to the primary copy of a block whose copies both exist:
     ///
     /// - Basic: one half (α of section 9.1.2).
     /// - Interleaved: one half. The thesis leaves α open, and the loads do not depend on it.
-    /// - Chained: all of them if no disk has failed (section 9.2.3). Otherwise the L disks from a
-    ///   failed one up to the next failed one share the data of all L: the disk i after the failed
-    ///   one serves (L - i) / (L - 1) of the data before its own and i / (L - 1) of its own. With
-    ///   one failure L = N and this is equation 9.6, with failures half a chain apart it is 9.7.
+    /// - Chained: all of them if no disk has failed (section 9.2.3). Otherwise, L is the distance
+    ///   from a failed disk to the next failed disk. The disk at distance i from the first of these
+    ///   serves i / (L - 1) of the reads of its own data and (L - i) / (L - 1) of those of the disk
+    ///   before it. With one failure, L = N and this is equation 9.6; with failures half a chain
+    ///   apart, it is equation 9.7.
     /// - Group rotate: α = n / (2 n - k) to the cluster in which k disks have failed (section
-    ///   9.2.4), so that half go to each of two clusters without failures.
+    ///   9.2.4), which is one half if neither cluster has failures.
     pub fn primary_share(&self, disks: CopyDisks, failed: DiskSet) -> f64 {
         match self.kind {
             LayoutKind::Basic | LayoutKind::Interleaved { .. } => 0.5,
@@ -197,11 +198,11 @@ impl Layout {
     }
 }
 
-/// Returns the first stripe unit that `is_lost`, and the number of lost units. Each half of a disk
-/// has `rows` rows of units, and a spare has the first `rebuilt` units of its disk.
+/// Returns the first stripe unit for which `is_lost` is true, and the number of lost units. Each
+/// half of a disk has `rows` units, and a spare has the first `rebuilt` units of its disk.
 ///
-/// Lost units repeat with the period of the layout among rows of which the spare has the same
-/// halves, so one period of those is enough.
+/// Among rows of which the spare has the same halves, lost units repeat with the period of the
+/// layout, so one period is enough.
 pub fn count_lost(
     layout: &Layout,
     rows: u64,
@@ -254,7 +255,7 @@ impl DiskSet {
         disk < MAX_DISKS && self.0 >> disk & 1 == 1
     }
 
-    /// Returns true if some disk is in both sets.
+    /// Returns true if the two sets have a disk in common.
     pub fn intersects(self, other: Self) -> bool {
         self.0 & other.0 != 0
     }
@@ -274,7 +275,7 @@ impl DiskSet {
         (0..MAX_DISKS).filter(move |disk| self.contains(*disk))
     }
 
-    /// Returns the set with the disks of both.
+    /// Returns the set of the disks that are in either set.
     #[must_use]
     pub fn union(self, other: Self) -> Self {
         Self(self.0 | other.0)
@@ -287,18 +288,18 @@ impl FromIterator<usize> for DiskSet {
     }
 }
 
-/// The reason why a number of disks cannot have a layout. The message is one line.
+/// The reason why a layout is impossible on a number of disks. The message is one line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LayoutError {
     /// Fewer than two disks, or more than [`MAX_DISKS`].
     Disks(usize),
     /// Basic mirroring of an odd number of disks.
     Pairs(usize),
-    /// Clusters of one disk have no room for a second copy.
+    /// Clusters of one disk, which have no room for a second copy.
     Small,
-    /// Clusters of the first number of disks do not divide the second number of disks.
+    /// The size of a cluster (first) does not divide the number of disks (second).
     Clusters(usize, usize),
-    /// The second number of disks is an odd number of clusters of the first number of disks.
+    /// An odd number of clusters: the size of a cluster (first) and the number of disks (second).
     PairsOfClusters(usize, usize),
 }
 
@@ -319,14 +320,12 @@ impl fmt::Display for LayoutError {
                 write!(f, "clusters of {cluster} do not divide {disks} disks")
             }
             Self::PairsOfClusters(cluster, disks) => {
-                let found = match disks / cluster {
-                    1 => "one cluster".to_owned(),
-                    number => format!("{number} clusters"),
+                let found = match (disks / cluster, cluster) {
+                    (1, _) => format!("one cluster of {cluster} disks"),
+                    (number, 1) => format!("{number} clusters of 1 disk"),
+                    (number, _) => format!("{number} clusters of {cluster} disks"),
                 };
-                write!(
-                    f,
-                    "group rotate needs pairs of clusters, found {found} of {cluster} disks"
-                )
+                write!(f, "group rotate needs pairs of clusters, found {found}")
             }
         }
     }

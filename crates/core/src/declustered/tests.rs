@@ -1,4 +1,4 @@
-//! Layouts, the count of lost units, and arrays on real bytes.
+//! Tests of layouts, of the count of lost units, and of the data in arrays.
 
 use super::layout::count_lost;
 use super::*;
@@ -73,7 +73,7 @@ fn copies_are_spread_evenly() {
     }
 }
 
-/// Clusters of two, rotated clusters of one and a chain of two are mirrored pairs.
+/// Clusters of two disks, rotated clusters of one disk, and chains of two are mirrored pairs.
 #[test]
 fn the_smallest_clusters_are_mirrored_pairs() {
     for disks in [2, 6, 12] {
@@ -132,16 +132,16 @@ fn errors_are_one_line() {
     }
 }
 
-/// A unit is lost if neither of its disks is up and no spare for one of them has it.
+/// A unit is lost if both its disks have failed and the spare does not have it.
 fn is_lost(layout: &Layout, rows: u64, failed: DiskSet, spare: (usize, u64), unit: u64) -> bool {
     let (disks, row) = (layout.copy_disks(unit), unit / layout.disks() as u64);
     let copies = [(disks.primary, row), (disks.secondary, rows + row)];
-    let has =
+    let exists =
         |(disk, own): (usize, u64)| !failed.contains(disk) || disk == spare.0 && own < spare.1;
-    !copies.into_iter().any(has)
+    !copies.into_iter().any(exists)
 }
 
-/// Scans every unit of small arrays in all layouts, rebuilt up to each unit.
+/// Scans every unit of small arrays in all layouts, with each possible progress of the rebuild.
 #[test]
 fn count_lost_agrees_with_a_scan_of_all_units() {
     let mut lost = 0;
@@ -180,8 +180,8 @@ fn count_lost_agrees_with_a_scan_of_all_units() {
     assert!(lost > 1_000, "{lost}");
 }
 
-/// Two disks of a cluster of four have a third of their units in common: 3 * 10^12 rows have 2 *
-/// 10^12 such units, and the row after them has one more.
+/// Two disks of a cluster of four have a third of their units in common. So 3 * 10^12 rows have 2 *
+/// 10^12 such units, and the following row has one more.
 #[test]
 fn counting_takes_no_longer_on_large_disks() {
     let layout = Layout::new(LayoutKind::Interleaved { cluster: 4 }, 8).expect("a layout");
@@ -226,7 +226,7 @@ fn random_array(dice: &mut Generator, log: &Log) -> TestArray<TwoCopies> {
     let devices = SlowDevice::build_several(disks + usize::from(has_spare), sectors, dice, log);
     let array = Declustered::new(devices, config);
     TestArray {
-        array: array.expect("block numbers suffice"),
+        array: array.expect("the policy needs only block numbers"),
         members: disks,
         has_spare,
         sectors,

@@ -1,14 +1,14 @@
-//! A wrapper's outstanding requests to the devices that it wraps.
+//! The outstanding requests of a wrapper to the devices that it wraps.
 
 use std::ops::{Index, IndexMut};
 
 /// A slab of the child requests that a wrapper has submitted to the devices it wraps, each with the
-/// state of its parent. Ids are slot numbers and are reused, so they stay small, and inserting and
-/// removing take constant time.
+/// state of its parent. Ids are slot numbers that are reused, so they stay small, and insertion and
+/// removal take constant time.
 #[derive(Clone, Debug)]
 pub struct Children<P> {
     slots: Vec<Slot<P>>,
-    /// The first free slot; one past the last slot if all are taken.
+    /// The first free slot, or one past the last slot if none is free.
     free: u64,
     outstanding: usize,
 }
@@ -16,7 +16,7 @@ pub struct Children<P> {
 #[derive(Clone, Debug)]
 enum Slot<P> {
     Taken(P),
-    /// With the next free slot.
+    /// Contains the number of the next free slot.
     Free(u64),
 }
 
@@ -61,7 +61,7 @@ impl<P> Children<P> {
     /// Removes the child `id` and returns its parent.
     ///
     /// # Panics
-    /// If no such child is outstanding: it completed twice, or was never submitted.
+    /// If the child is not outstanding, because it completed twice or was never submitted.
     #[inline]
     pub fn remove(&mut self, id: u64) -> P {
         let slot = self.slots.get_mut(id as usize);
@@ -74,8 +74,8 @@ impl<P> Children<P> {
         parent
     }
 
-    /// Removes the child `id` and drops its parent in place: large ones are expensive to move.
-    /// Panics like [`remove`](Self::remove).
+    /// Removes the child `id` and drops its parent in place, because large parents are expensive to
+    /// move. Panics like [`remove`](Self::remove).
     #[inline]
     pub fn discard(&mut self, id: u64) {
         assert!(
@@ -101,7 +101,7 @@ impl<P> Children<P> {
         (0..self.slots.len() as u64).filter_map(|id| Some((id, self.get(id)?)))
     }
 
-    /// Returns an outstanding child whose parent `is_wanted`, in linear time.
+    /// Returns an outstanding child for whose parent `is_wanted` returns true, in linear time.
     pub fn find(&self, is_wanted: impl Fn(&P) -> bool) -> Option<u64> {
         let mut children = self.iter();
         children

@@ -1,4 +1,4 @@
-//! The activity of the arm. A read and its read-ahead are one pass, known in closed form.
+//! The activity of the arm. A read and its read-ahead form one pass, which is computed run by run.
 
 use crate::buffer::{Buffer, SegmentId};
 use crate::geometry::Extent;
@@ -9,13 +9,13 @@ use crate::units::{Cylinder, Head, Instant, Lbn, SectorCount, Span};
 
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Arm {
-    /// Idle from this position's instant; until then it finishes a write.
+    /// Idle from the instant of this position on; a write may be in progress until then.
     Free(Position),
     Reading(Reading),
 }
 
 impl Arm {
-    /// Calls the head away at `at`; returns its position after its sector or required read-ahead.
+    /// Calls the arm at `at`; returns its position after the current sector or required read-ahead.
     #[inline(always)]
     pub fn call(&mut self, mechanism: &Mechanism, at: Instant, rules: &spec::Buffer) -> Position {
         let at = self.released(mechanism, at, rules);
@@ -25,7 +25,7 @@ impl Arm {
         self.position(at, rules)
     }
 
-    /// Returns the result of [`Self::call`] on a copy, made only if the pass has left its run.
+    /// Returns the result of [`Self::call`] without changing the arm.
     #[inline(always)]
     pub fn if_called(&self, mechanism: &Mechanism, at: Instant, rules: &spec::Buffer) -> Position {
         let released = self.released(mechanism, at, rules);
@@ -38,7 +38,7 @@ impl Arm {
         }
     }
 
-    /// Returns the position of a head that is called at `at`, to which the pass has advanced.
+    /// Returns the position of a head that is called at `at`. The pass has been advanced to `at`.
     #[inline(always)]
     fn position(&self, at: Instant, rules: &spec::Buffer) -> Position {
         match self {
@@ -47,7 +47,7 @@ impl Arm {
         }
     }
 
-    /// Adds to the buffer the blocks that a pass has read by `now`, to which it has been advanced.
+    /// Adds the blocks that a pass has read to the buffer. The pass has been advanced to `now`.
     #[inline(always)]
     pub fn keep(
         &self,
@@ -66,7 +66,7 @@ impl Arm {
         }
     }
 
-    /// Separate, because few drives read whole tracks.
+    /// A separate function because few drives read whole tracks.
     #[cold]
     #[inline(never)]
     fn keep_whole_track(
@@ -100,13 +100,12 @@ impl Arm {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Reading {
     pub segment: SegmentId,
-    /// One past the last requested block.
     pub requested: Lbn,
     /// One past the last block that read-ahead may reach, as currently known.
     pub end: Lbn,
-    /// The newest located run of blocks. Earlier ones are complete by the next query.
+    /// The latest run that has been computed. Earlier runs are complete by the next query.
     piece: Piece,
-    /// The instant at which the head was in place for that run; it cannot be stopped earlier.
+    /// The instant at which the head is in place for that run. The pass cannot be stopped earlier.
     in_place: Instant,
     resumed: Instant,
     reach: Reach,
@@ -122,7 +121,7 @@ struct Reach {
 }
 
 impl Reach {
-    /// Creates the reach of read-ahead after the run `last`, perhaps after a buffered track.
+    /// Creates the reach of read-ahead after the run `last`, whose track may follow a buffered one.
     #[inline]
     fn new(scheme: ReadAhead, follows_buffered: bool, last: &Piece) -> Self {
         Self {
@@ -133,7 +132,7 @@ impl Reach {
         }
     }
 
-    /// Returns true if read-ahead may continue into `extent`, and records that it does.
+    /// Returns true if read-ahead may continue into `extent`; if so, records that it does.
     #[inline]
     fn enters(&mut self, extent: &Extent) -> bool {
         if self.scheme == ReadAhead::UntilFull {
@@ -165,8 +164,8 @@ pub(super) struct Goal {
 }
 
 impl Reading {
-    /// Creates a pass that has located the runs of a request. The last of them is `piece`, for
-    /// which the head is in place at `in_place`.
+    /// Creates the pass of a request whose last run is `piece`. The head is in place for this run
+    /// at `in_place`.
     #[inline]
     pub fn new(
         segment: SegmentId,
@@ -214,7 +213,7 @@ impl Reading {
         true
     }
 
-    /// Advances to the run under way at `at`, or to the last one. Does not go back in time.
+    /// Advances to the run in progress at `at`, or to the last run. Never moves back in time.
     #[inline]
     pub fn advance(&mut self, mechanism: &Mechanism, at: Instant) {
         while self.piece.end() <= at && self.step(mechanism) {}
@@ -226,7 +225,7 @@ impl Reading {
         self.piece.end() <= at
     }
 
-    /// Returns one past the last block that was read by `at`, after [`Self::advance`].
+    /// Returns one past the last block read by `at`. Requires [`Self::advance`] to `at`.
     #[inline]
     pub fn read_end(&self, at: Instant) -> Lbn {
         self.piece.first + self.piece.done(at)
@@ -237,8 +236,8 @@ impl Reading {
         self.piece.end_lbn() >= self.end && self.piece.end() <= at
     }
 
-    /// Returns the first block of the last track if the pass, advanced to `at`, ended there after
-    /// reading the whole track, and the rules keep it.
+    /// Returns the first block of the last track if the pass has ended after reading that whole
+    /// track, and the rules keep it. Requires [`Self::advance`] to `at`.
     pub fn whole_track(
         &self,
         mechanism: &Mechanism,
@@ -260,7 +259,7 @@ impl Reading {
         if !over || end.0 < layout.sectors().0 && track(end) == track(last) {
             return None;
         }
-        // Runs end at slipped sectors too.
+        // A slipped sector also ends a run.
         let mut first = layout.track_first(last);
         while first.0 > 0 && track(Lbn(first.0 - 1)) == track(last) {
             first = layout.track_first(Lbn(first.0 - 1));
@@ -268,14 +267,14 @@ impl Reading {
         Some(first)
     }
 
-    /// Returns true if the pass is reading block `next` at `at`, after [`Self::advance`].
+    /// Returns true if the pass is reading block `next` at `at`. Requires [`Self::advance`].
     pub fn is_at(&self, mechanism: &Mechanism, next: Lbn, at: Instant) -> bool {
         let is_under_way = !self.is_over(at) && at >= self.piece.begin;
         is_under_way && mechanism.layout.physical().first(next) == self.read_end(at)
     }
 
-    /// Returns the position of the head if the pass is stopped at `at`, after [`Self::advance`]; at
-    /// the end of a sector if `whole_sectors`.
+    /// Returns the position of the head if the pass is stopped at `at`, or at the end of the
+    /// current sector if `whole_sectors`. Requires [`Self::advance`] to `at`.
     #[inline]
     pub fn stopped(&self, at: Instant, whole_sectors: bool) -> Position {
         let Piece { cylinder, head, .. } = self.piece;
@@ -297,8 +296,8 @@ impl Reading {
         }
     }
 
-    /// Returns when all blocks before `before` are read; [`Instant::START`] if it precedes this
-    /// run.
+    /// Returns when all blocks before `before` have been read; [`Instant::START`] if they precede
+    /// the current run.
     #[inline]
     pub fn when(&self, mechanism: &Mechanism, before: Lbn) -> Instant {
         if before <= self.piece.first {
@@ -313,8 +312,8 @@ impl Reading {
         within(&to.piece)
     }
 
-    /// Extends the pass to `goal` from `now` on, and appends the runs with blocks from `from` on to
-    /// `pieces`. A pass that has ended resumes where it ended, after waiting for that sector.
+    /// Extends the pass to the goal at `now`. Appends the runs that contain blocks from `from` on
+    /// to `pieces`. A pass that has ended waits for the sector after its end and resumes there.
     pub fn extend(
         &mut self,
         mechanism: &Mechanism,

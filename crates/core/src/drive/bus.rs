@@ -1,4 +1,4 @@
-//! The path between host and buffer: when read data reach the host, and written data the media.
+//! The path between host and buffer, and the times at which data reach the host or the media.
 
 use crate::geometry::Physical;
 use crate::mechanics::Piece;
@@ -12,16 +12,16 @@ pub(super) struct HostPath {
     pub write_sector: Span,
     /// Times of the first and of later reconnections, including data preparation.
     pub reselect: [Span; 2],
-    /// Time after each bus acquisition, before data move.
+    /// Time from each acquisition of the bus to the start of the data transfer.
     pub preparation: Span,
-    /// A read keeps the bus once it has started sending.
+    /// True if a read keeps the bus once it has started sending.
     pub hold_read: bool,
-    /// Pause of such a read when the buffer runs empty.
+    /// Pause of a read that keeps the bus while the buffer is empty.
     pub read_restart: Span,
 }
 
-/// Arrival of the blocks `first` to `end` of a read: those before `pieces` are in the buffer, the
-/// rest arrive with `pieces`.
+/// The arrival of the blocks `first..end` of a read. Blocks before `pieces` are already in the
+/// buffer; the rest arrive with `pieces`.
 pub(super) struct Arrivals<'a> {
     pub first: Lbn,
     pub end: Lbn,
@@ -62,11 +62,11 @@ impl HostPath {
         }
     }
 
-    /// Returns when the host has all of `data`, with the bus transfer starting at `start`; a sector
-    /// is sent when it is in the buffer and the previous one has been sent.
+    /// Returns when the host has received all of `data` if the bus transfer starts at `start`. A
+    /// sector is sent once it is in the buffer and the previous one has been sent.
     ///
-    /// Within a piece both the media and the bus have constant rates, so the bus is latest relative
-    /// to the media at the first or at the last sector of each piece.
+    /// Both the media and the bus have constant rates within a piece, so the bus waits longest for
+    /// the first or for the last sector of each piece.
     #[inline]
     pub fn delivered(&self, data: &Arrivals<'_>, start: Instant) -> Instant {
         if self.read_restart > Span::ZERO {
@@ -77,7 +77,7 @@ impl HostPath {
         if let [piece] = data.pieces
             && piece.first == data.first
         {
-            // The common case: all on one track.
+            // In the common case, all data are on one track.
             let sectors = data.end - data.first;
             let tail = piece.last_to_pass(sectors);
             let behind_first = piece.after(SectorCount(1)) + rate * sectors.0;
@@ -100,8 +100,9 @@ impl HostPath {
         done
     }
 
-    /// Like [`Self::delivered`], for a drive that disconnects when the buffer runs empty and
-    /// reconnects, `connections` times so far, when it holds `watermark` or all remaining sectors.
+    /// Like [`Self::delivered`], but for a drive that disconnects when the buffer runs empty, and
+    /// reconnects when it holds `watermark` or all remaining sectors. It has already connected
+    /// `connections` times.
     pub fn delivered_in_turns(
         &self,
         data: &Arrivals<'_>,
@@ -117,7 +118,6 @@ impl HostPath {
         self.sent(data, sending)
     }
 
-    /// Returns when all of `data` has been sent, sector by sector.
     fn sent(&self, data: &Arrivals<'_>, mut sending: Sending) -> Instant {
         while sending.sent < data.end - data.first {
             self.send_next(data, &mut sending);
@@ -143,11 +143,10 @@ impl HostPath {
     }
 }
 
-/// Progress of the bus transfer of a read.
 pub(super) struct Sending {
     pub sent: SectorCount,
     pub now: Instant,
-    /// Buffered sectors, or all that remain, at which the drive reconnects, if it disconnects.
+    /// Number of buffered sectors at which the drive reconnects; `None` if it never disconnects.
     pub watermark: Option<SectorCount>,
     pub connections: usize,
 }
@@ -163,8 +162,8 @@ impl From<Instant> for Sending {
     }
 }
 
-/// Returns the number of sectors of `piece` written at the first pass, whose physical sectors are
-/// in the buffer in time. `come` returns when all blocks before its argument have arrived.
+/// Returns the number of sectors of `piece` that arrive in the buffer in time to be written in the
+/// first pass. `come` returns when all blocks before its argument have arrived.
 #[inline]
 pub(super) fn in_time(
     piece: &Piece,
@@ -179,8 +178,8 @@ pub(super) fn in_time(
     if is_late(0) {
         return SectorCount(0);
     }
-    // If the bus is faster, none is later than the first; if it is slower, none is later than the
-    // last, or the previous one if only part of the last has to arrive.
+    // If the bus is faster than the media, no sector is later than the first. If it is slower, none
+    // is later than the last, or the one before it if only part of the last has to arrive.
     let (mut taken, mut late) = (0, piece.sectors.0 / size - 1);
     if !is_late(late) {
         if size == 1 || late < 2 || !is_late(late - 1) {
@@ -204,17 +203,16 @@ pub(super) fn in_time(
 pub(super) struct Flow<'a> {
     pub path: &'a HostPath,
     pub capacity: usize,
-    /// Sectors left to write at which the bus reconnects; `None` if any room suffices.
+    /// Number of sectors left to write at which the bus reconnects; `None` if any room suffices.
     pub resume_below: Option<usize>,
-    /// Arrival of the newest sector over the bus.
+    /// The instant at which the latest sector arrived over the bus.
     pub received: Instant,
-    /// Instant at which each sector reached the media.
     pub written: Vec<Instant>,
 }
 
 impl Flow<'_> {
     /// Writes the physical sectors of `piece` whose data arrive in time. Returns the number of
-    /// sectors, and when the data of the first late one arrived.
+    /// sectors written, and when the data of the first late physical sector arrived.
     pub fn write(
         &mut self,
         piece: &Piece,
@@ -252,7 +250,7 @@ impl Flow<'_> {
             (room, _) if room <= self.received => self.received + sector,
             (room, None) => room + sector,
             (_, Some(left)) => {
-                // Until only `left` sectors in the buffer are still to be written.
+                // The bus waits until only `left` sectors in the buffer are unwritten.
                 let low = (next - left.min(self.capacity)).clamp(freed, next - 1);
                 self.written[low] + self.path.reselect[1] + sector
             }

@@ -1,8 +1,8 @@
 //! The state of one drive, and how it serves one command after another.
 //!
-//! Serving a command computes its whole future in one step: when the arm moves, when data pass,
-//! when the bus carries them, when the host is notified. Nothing later changes it: a drive does one
-//! thing at a time with its mechanism.
+//! The whole course of a command is computed in one step: when the arm moves, when data pass the
+//! head, when the bus carries them and when the host is notified. Later commands cannot change it,
+//! because the mechanism does one thing at a time.
 
 use std::sync::Arc;
 
@@ -33,7 +33,7 @@ pub struct Core {
     pub(super) buffer: Buffer,
     pub(super) arm: Arm,
     pub(super) dirty: Dirty,
-    /// The end of an earlier command's bus transfers.
+    /// The end of the bus transfers of earlier commands.
     pub(super) bus_free: Instant,
     pub(super) last: Last,
     /// Pieces of the pass being computed; kept to reuse the allocation.
@@ -41,19 +41,18 @@ pub struct Core {
     /// Random behaviour; absent in copies on which requests are tried.
     pub(super) fate: Option<Box<Fate>>,
     pub(super) persist_log: Option<Box<PersistLog>>,
-    /// True while serving from the deferred write cache: reads of dirty data, and destages.
+    /// True while the drive destages, or serves a read from the deferred write cache.
     pub(super) from_cache: bool,
 }
 
 #[derive(Clone, Debug)]
 pub(super) struct Dirty {
-    /// One past the last block.
     pub end: Lbn,
-    /// The instant at which these and all earlier data are on the media.
+    /// The instant at which all dirty data are on the media.
     pub on_media: Instant,
-    /// The runs in which they are written, except those complete at the newest append.
+    /// The runs that write the dirty data, except those already complete at the latest append.
     pub runs: Vec<Piece>,
-    /// The newest of these runs, if it ends within a physical sector.
+    /// The last of these runs, if it ends within a physical sector.
     pub tail: Option<Tail>,
     /// One past the last block of the most recently destaged range, if the head is still there.
     pub destaged: Lbn,
@@ -62,7 +61,7 @@ pub(super) struct Dirty {
 }
 
 impl Dirty {
-    /// Creates the state without dirty data; earlier data are on the media at `on_media`.
+    /// Creates a state without dirty data; earlier data are on the media at `on_media`.
     pub fn none(on_media: Instant) -> Self {
         Self {
             end: Lbn(u64::MAX),
@@ -75,36 +74,35 @@ impl Dirty {
     }
 }
 
-/// The planned run of dirty data that end within a physical sector.
+/// A planned run of dirty data that ends within a physical sector.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Tail {
     pub from: Position,
-    /// The run continues from one on another track.
+    /// True if the run continues one on another track.
     pub continues: bool,
-    /// Its first block written by the host.
+    /// The first block of the run that the host wrote.
     pub first: Lbn,
     /// The parts that must be read first.
     pub lacks: Lacks,
 }
 
-/// The ends of a write that lie within physical sectors whose rest must be read.
+/// The ends of a write at which the rest of a physical sector must be read first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Lacks {
-    /// The rest of its first physical sector, before the write.
+    /// The part of the first physical sector that precedes the write.
     pub before: bool,
-    /// The rest of its last physical sector, after the write.
+    /// The part of the last physical sector that follows the write.
     pub behind: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Last {
     pub op: Op,
-    /// One past its last block.
     pub end: Lbn,
 }
 
 impl Last {
-    /// No command: nothing continues it.
+    /// The state before the first command, when no request is sequential.
     pub const NONE: Self = Self {
         op: Op::Read,
         end: Lbn(u64::MAX),
@@ -123,7 +121,7 @@ pub(super) struct Service {
 pub(super) struct Command {
     pub request: Request,
     pub arrived: Instant,
-    /// Instant at which the drive may turn to it after the previous command (see `PreSeek`).
+    /// Instant from which the previous command lets the drive begin (see `PreSeek`).
     pub open: Instant,
 }
 
@@ -142,7 +140,7 @@ impl Command {
         self.arrived.max(self.open)
     }
 
-    /// Returns when processing, which starts on arrival, has ended and the drive may continue.
+    /// Returns when the drive may continue after processing, which starts on arrival.
     #[inline]
     pub fn processed(&self, overhead: Span) -> Instant {
         (self.arrived + overhead).max(self.open)
@@ -212,8 +210,9 @@ impl Core {
         served
     }
 
-    /// Moves the arm, called at `at`, to the stops that a policy requires first: full seeks without
-    /// a write's settle, after which no write finds the arm in place.
+    /// Calls the arm at `at` and moves it to the stops that a policy requires before the request.
+    /// These are full seeks without a write's settle. Afterwards, no write can continue an earlier
+    /// one.
     #[cold]
     #[inline(never)]
     pub(super) fn go_by(&mut self, stroke: Stroke, at: Instant) {
@@ -237,7 +236,7 @@ impl Core {
         self.dirty.destaged = Lbn(u64::MAX);
     }
 
-    /// Calls the arm at `at` and returns its position, with the instant when it is free to move.
+    /// Calls the arm at `at`; returns its position with the instant from which it is free to move.
     #[inline]
     pub(super) fn call(&mut self, at: Instant) -> Position {
         let (mechanism, rules) = (&self.mechanism, &self.rules);
@@ -247,7 +246,7 @@ impl Core {
         position
     }
 
-    /// Returns when the drive may begin with the next command (spec::PreSeek).
+    /// Returns when the drive may begin with the next command (see [`PreSeek`]).
     #[inline]
     pub(super) fn next_open(&self, media: Instant, message: Instant, at: Instant) -> Instant {
         match self.preseek {
@@ -257,7 +256,6 @@ impl Core {
         }
     }
 
-    /// Returns how long a command waits: for earlier commands, and for their required read-ahead.
     #[inline(always)]
     pub(super) fn waits(&self, command: &Command, overhead: Span) -> (Span, Span) {
         let early = command.arrived + overhead;
@@ -269,7 +267,8 @@ impl Core {
         (queue, wait - queue)
     }
 
-    /// Returns when a command is processed, which takes `overhead`, and earlier data are flushed.
+    /// Returns when a command has been processed, which takes `overhead`, and earlier data have
+    /// been flushed.
     #[inline]
     pub(super) fn ready(&self, command: &Command, overhead: Span) -> Instant {
         command
@@ -277,7 +276,7 @@ impl Core {
             .max(self.flushed(command.begin()))
     }
 
-    /// Returns when the data that a command begun at `now` waits for are flushed.
+    /// Returns when the data for which a command begun at `now` must wait are flushed.
     #[inline]
     pub(super) fn flushed(&self, now: Instant) -> Instant {
         self.dirty.on_media.max(now)
@@ -312,7 +311,7 @@ impl Core {
         }
     }
 
-    /// Returns the random deviation of the movement from `from` to `block` from its mean.
+    /// Returns a random deviation from the mean time of the movement from `from` to `block`.
     #[inline(always)]
     pub(super) fn scatter(&mut self, op: Op, from: Position, block: Lbn) -> Span {
         if self.fate.is_none() {
@@ -321,7 +320,7 @@ impl Core {
         self.scatter_of(op, from, block)
     }
 
-    /// [`Core::scatter`], separate because few drives scatter.
+    /// Does the work of [`Core::scatter`]; separate because few drives have random movements.
     #[cold]
     #[inline(never)]
     fn scatter_of(&mut self, op: Op, from: Position, block: Lbn) -> Span {
@@ -333,16 +332,16 @@ impl Core {
         fate.scatter(op, from, to.cylinder, mean)
     }
 
-    /// Returns true if a request continues the previous command, also an `op`.
+    /// Returns true if a request continues the previous command, which was also an `op`.
     #[inline]
     pub(super) fn is_sequential(&self, op: Op, request: &Request) -> bool {
         self.last.op == op && self.last.end == request.start
     }
 
-    /// Completes once all data in the write cache are on the media.
+    /// Serves a flush, which completes once all data in the write cache are on the media.
     ///
-    /// No published parameter set covers a flush. The model assumes the overhead of a buffered
-    /// read, which needs neither the arm nor a transfer, and a write's completion.
+    /// No published parameter set covers a flush. The model assumes the processing time of a
+    /// buffered read and the completion time of a write.
     #[cold]
     pub(super) fn flush(&mut self, command: &Command) -> Service {
         let processing = self.costs.read_hit.after(self.last.op);
@@ -365,14 +364,15 @@ impl Core {
         }
     }
 
-    /// Creates the drive of `spec` over its layout, its platter at angle zero at the start.
+    /// Creates the drive of `spec` with its layout. The platter starts at angle zero.
     pub fn with_layout(spec: &Spec, layout: Arc<Layout>) -> Self {
         Self::with_mechanism(spec, Mechanism::new(spec, layout, Angle::ZERO))
     }
 
-    /// Creates the drive of `spec` on an existing mechanism, whose copies share their tables.
+    /// Creates the drive of `spec` with an existing mechanism, whose copies share its tables.
     ///
-    /// A deferred write cache is modelled as one in order of arrival: its choices are unknown.
+    /// A deferred write cache is modelled as one that writes in order of arrival, because its real
+    /// order is unknown.
     pub fn with_mechanism(spec: &Spec, mechanism: Mechanism) -> Self {
         let mut core = Self::new(spec, mechanism);
         if core.rules.write_cache == WriteCache::Deferred {
@@ -387,7 +387,7 @@ impl Core {
     }
 
     /// Serves a command that reaches the drive at `arrived` and cannot begin before `open`, the end
-    /// of the previous one. Returns its completion, and when the drive may begin with the next.
+    /// of the previous command. Returns its completion, and when the drive may begin the next.
     pub fn serve_queued(
         &mut self,
         request: Request,
@@ -416,13 +416,13 @@ impl Core {
         &self.mechanism.rotation
     }
 
-    /// Corrects the platter at `at`: it and transfers lag by `late`, and the period changes.
+    /// Corrects the rotation at `at`: delays platter and transfers by `late`, and sets the period.
     pub fn correct_rotation(&mut self, at: Instant, late: Span, period_ns: f64) {
         self.mechanism.rotation = self.mechanism.rotation.corrected(at, late, period_ns);
         self.delay_media(late);
     }
 
-    /// Delays the media transfer under way by `by`.
+    /// Delays the current media transfer by `by`.
     pub fn delay_media(&mut self, by: Span) {
         match &mut self.arm {
             Arm::Free(position) => position.since = position.since.shifted(by),
@@ -430,8 +430,8 @@ impl Core {
         }
     }
 
-    /// Records that the last command served completed at `at`. Unless the write cache absorbed it,
-    /// all dirty data are then on the media.
+    /// Records that the last command completed at `at`. Unless the write cache absorbed it, all
+    /// dirty data are then on the media.
     pub fn completed_at(&mut self, at: Instant, outcome: Outcome) {
         self.bus_free = at;
         if outcome != Outcome::Absorbed && self.dirty.on_media > at {
@@ -440,27 +440,28 @@ impl Core {
         }
     }
 
-    /// Corrects the buffer at `at`: it holds no block of `request`.
+    /// Corrects the buffer at `at`, so that it holds no block of `request`.
     pub fn forget(&mut self, request: &Request, at: Instant) {
         self.arm = Arm::Free(self.call(at));
         self.buffer.forget(request);
     }
 
-    /// Corrects the buffer at `at`: it holds all blocks of `request`.
+    /// Corrects the buffer at `at`, so that it holds all blocks of `request`.
     pub fn remember(&mut self, request: &Request, at: Instant) {
         self.arm = Arm::Free(self.call(at));
         let segment = self.buffer.claim_for_read(request.start);
         self.buffer.fill(segment, request.end());
     }
 
-    /// Returns true if a completion's instant depends on the platter's angle.
+    /// Returns true if the instant of a completion depends on the angle of the platter.
     pub fn reveals_angle(completion: &Completion) -> bool {
         completion.request.op != Op::Flush
             && matches!(completion.outcome, Outcome::Miss | Outcome::PartialHit)
     }
 }
 
-/// Returns the overheads of a specification, where writes start with whole physical sectors.
+/// Returns the overheads of a specification. The numbers of sectors at which writes start are
+/// rounded up to whole physical sectors.
 pub(super) fn overheads(spec: &Spec, physical: Physical) -> Overheads {
     let mut overheads = spec.overheads.clone();
     let start = &mut overheads.write_start;

@@ -8,7 +8,7 @@ use crate::request::Op;
 use crate::spec::{self, Overheads, SeekCurve, Spec, WatermarkOf};
 use crate::units::{Cylinder, SectorCount, Span};
 
-/// A time that depends on the previous command: after a read, after a write.
+/// A time that depends on the previous command: its value after a read, and after a write.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct OverheadByLast([Span; 2]);
 
@@ -25,11 +25,11 @@ pub(super) struct Costs {
     pub read_miss: OverheadByLast,
     pub write_hit: OverheadByLast,
     pub write_miss: OverheadByLast,
-    /// Time before a read disconnects; zero if the drive never does.
+    /// Time before a read disconnects; zero if the drive never disconnects.
     pub read_disconnect: OverheadByLast,
     pub read_mark: Watermark,
     pub write_mark: Watermark,
-    /// Extra time of an absorbed write on another cylinder, and in another zone; `None` if zero.
+    /// Extra times of absorbed writes to another cylinder and to another zone; `None` if zero.
     pub write_hit_moves: Option<[Span; 2]>,
     zones: Box<[Cylinder]>,
 }
@@ -57,15 +57,16 @@ impl Costs {
         }
     }
 
-    /// Returns true if a movement leads to another zone; `None` if it stays on its cylinder.
+    /// Returns true if the cylinders are in different zones; `None` if they are the same cylinder.
     pub fn moves(&self, from: Cylinder, to: Cylinder) -> Option<bool> {
         let zone = |at: Cylinder| self.zones.partition_point(|first| *first <= at);
         (from != to).then(|| zone(from) != zone(to))
     }
 }
 
-/// A fraction of a request or of a segment, rounded down to whole sectors: on the HP C2247 the bus
-/// begins with three quarters, rounded in this way, to within 0.03 ms for every size from 1 to 43.
+/// A fraction of a request or of a segment, rounded down to whole sectors. On the HP C2247, the bus
+/// transfer of a request of 1 to 43 sectors begins at three quarters, rounded in this way, to
+/// within 0.03 ms.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Watermark {
     /// In units of 2^-32, rounded up, so that a tenth of ten is one.
@@ -83,7 +84,7 @@ impl Watermark {
         }
     }
 
-    /// Returns the mark for a request: at least one sector, at most the request and the segment.
+    /// Returns the mark for a request: at least one sector, at most the request or the segment.
     #[inline]
     pub fn sectors(&self, sectors: SectorCount) -> SectorCount {
         let size = match self.of {
@@ -99,13 +100,13 @@ impl Watermark {
 pub(super) struct Fate {
     generator: Generator,
     failures: Option<Chance>,
-    /// Standard deviation of a movement by distance, before a read and before a write.
+    /// Standard deviation in ns of a seek of each distance, for reads and for writes.
     scatter: [Option<Box<[f64]>>; 2],
     in_sequence: Span,
 }
 
 impl Fate {
-    /// Creates the random behaviour of a drive of `spec`, with seed 0; `None` if it has none.
+    /// Creates the random behaviour of a drive, with seed 0; `None` if `spec` has none.
     pub fn new(spec: &Spec) -> Option<Box<Self>> {
         let mechanics = &spec.mechanics;
         let cylinders = spec.geometry.cylinders;
@@ -130,13 +131,12 @@ impl Fate {
         self.generator = generator(seed, 0, Purpose::Drive);
     }
 
-    /// Returns true if read-ahead has failed for a read.
     pub fn fails(&mut self) -> bool {
         let failures = self.failures;
-        failures.is_some_and(|share| share.hits(&mut self.generator))
+        failures.is_some_and(|chance| chance.hits(&mut self.generator))
     }
 
-    /// Returns the deviation of an arm movement; not below `-mean`.
+    /// Returns a random deviation of an arm movement: at least `-mean`.
     pub fn scatter(&mut self, op: Op, from: Position, to: Cylinder, mean: Span) -> Span {
         let distance = from.cylinder.distance(to) as usize;
         let Some(deviations) = &self.scatter[usize::from(!op.is_read())] else {
@@ -146,12 +146,12 @@ impl Fate {
         self.deviation(deviation_ns, mean)
     }
 
-    /// Returns the deviation of the overhead of a sequential read miss; not below `-mean`.
+    /// Returns a random deviation of a sequential read miss's overhead: at least `-mean`.
     pub fn in_sequence(&mut self, mean: Span) -> Span {
         self.deviation(self.in_sequence.as_ns() as f64, mean)
     }
 
-    /// Returns a normal deviation of this standard deviation in nanoseconds, not below `-mean`.
+    /// Returns a normally distributed deviation with this standard deviation: at least `-mean`.
     fn deviation(&mut self, deviation_ns: f64, mean: Span) -> Span {
         if deviation_ns == 0.0 {
             return Span::ZERO;

@@ -1,21 +1,23 @@
-//! A write cache of many dirty ranges, destaged in the order of the policy of the drive's queue.
+//! A write cache of many dirty ranges, which are destaged in the order of the drive's queue policy.
 //!
-//! The controller and the arm work in parallel. The controller serves one command at a time; a
-//! write that the cache absorbs and a read that the cache holds need nothing else. The arm serves
-//! all other commands and destages ranges in between. Commands go first, but while the oldest write
-//! that waits for room cannot get it otherwise, commands and ranges take turns. Work that has begun
-//! is finished. How drives divide the arm's time is not published; this is an assumption.
+//! The controller and the arm work in parallel. The controller serves one command at a time. A
+//! write that the cache absorbs, or a read of blocks that it holds, does not need the arm. The arm
+//! serves all other commands and destages ranges between them. Commands have priority, but while
+//! the oldest waiting write has no room in the cache, commands and ranges alternate. Nothing is
+//! interrupted. How real drives divide the arm's time is not published; these rules are
+//! assumptions.
 //!
-//! - The data of a write occupy room from the start of the write until they are on the media, and
-//!   become a range once all have arrived. A range that grows is a new one to the policy. Writes
-//!   that wait for room keep their order.
-//! - A read that the segments or the cache hold entirely is served from there, immediately if no
-//!   other command waits and only the arm is busy. For any other read, blocks that the cache holds
-//!   are destaged first.
+//! - The data of a write occupy room in the cache from the start of the write until they are on the
+//!   media. They become a range once all of them have arrived. A range that grows becomes a new
+//!   request for the policy. Writes that wait for room keep their order.
+//! - A read whose blocks are all in the segments, or all in the cache, is served from there. If no
+//!   other command waits and only the arm is busy, it is served immediately. Before any other read,
+//!   the ranges that it overlaps are destaged.
 //! - A flush destages the whole cache, in the policy's order, before anything else is served.
-//! - A write that is not absorbed replaces its blocks in the cache.
-//! - With `destage_in_gaps`, ranges or parts of them are destaged in the gap of a command that
-//!   needs the arm: during its rotational wait, without delaying it.
+//! - A write that is not absorbed removes its blocks from the cache.
+//! - With `destage_in_gaps`, ranges or parts of them are also destaged before a command that needs
+//!   the arm, in time that would otherwise be its rotational latency. This does not delay the
+//!   command.
 
 use std::collections::VecDeque;
 
@@ -36,19 +38,18 @@ pub(super) struct Deferred {
     policy: Box<dyn Policy<Core>>,
     pub(super) ranges: Ranges,
     room: SectorCount,
-    /// Maximum length of a range merged from touching ones.
+    /// Maximum length of a range merged from adjacent ones.
     longest: SectorCount,
     incoming: VecDeque<Pending>,
     /// The most recently absorbed write, and when all of its data will have arrived.
     arriving: Option<(Pending, Instant)>,
     /// The range being destaged, and when it will be on the media.
     writing: Option<(Blocks, Instant)>,
-    /// Instant at which the arm is free for the next command or range.
     arm_open: Instant,
-    /// Instant of the last start or arrival.
+    /// Instant at which an operation last started or data last arrived.
     clock: Instant,
     served_command: bool,
-    pub(super) figures: BufferWork,
+    pub(super) work: BufferWork,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,7 +60,7 @@ enum Start {
 }
 
 impl Deferred {
-    /// Creates the empty cache of a drive; `None` if its cache is of another kind.
+    /// Creates the empty cache of a drive; `None` if the cache is not deferred.
     pub fn new(spec: &Spec, core: &Core) -> Option<Box<Self>> {
         let rules = &spec.buffer;
         let defers = rules.caching && rules.write_cache == WriteCache::Deferred;
@@ -75,7 +76,7 @@ impl Deferred {
                 arm_open: Instant::START,
                 clock: Instant::START,
                 served_command: false,
-                figures: BufferWork::default(),
+                work: BufferWork::default(),
             })
         })
     }
@@ -100,7 +101,7 @@ impl Deferred {
         }
     }
 
-    /// Drops the range that is on the media by `now`, and adds the write whose data have arrived.
+    /// Drops a range that is on the media by `now`, and adds a write whose data have arrived.
     fn settle(&mut self, now: Instant, core: &mut Core) {
         self.clock = self.clock.max(now);
         self.writing = self.writing.filter(|(_, until)| *until > now);
@@ -135,16 +136,16 @@ impl Deferred {
         };
         let range = self.ranges.take(request.start);
         let writes = range.map_or_else(Writes::default, |range| range.writes);
-        self.put(now, &request, &writes, core);
+        self.destage_range(now, &request, &writes, core);
         true
     }
 
-    fn put(&mut self, now: Instant, request: &Request, writes: &Writes, core: &mut Core) {
+    fn destage_range(&mut self, now: Instant, request: &Request, writes: &Writes, core: &mut Core) {
         let end = core.destage(request, now, writes);
         self.writing = Some(((request.start, request.end()), end));
         self.arm_open = end;
         self.served_command = false;
-        self.figures.destaged.0 += request.sectors.0;
+        self.work.destaged.0 += request.sectors.0;
     }
 
     fn destage_all(&mut self, now: Instant, core: &mut Core) {
@@ -158,7 +159,7 @@ impl Deferred {
             if let Some((request, writes)) = self.ranges.take_request(first) {
                 let removed = self.policy.take(request.id);
                 assert!(removed.is_some(), "the policy lost a range");
-                self.put(self.arm_open.max(now), &request, &writes, core);
+                self.destage_range(self.arm_open.max(now), &request, &writes, core);
             }
         }
     }
@@ -237,7 +238,7 @@ impl Drive {
         }
     }
 
-    /// Returns the next instant that a command waits for; `completes` is the next completion.
+    /// Returns when the drive next has anything to do; `completes` is its next completion.
     #[cold]
     #[inline(never)]
     pub(super) fn next_deferred(&self, completes: Option<Instant>) -> Option<Instant> {
@@ -263,7 +264,8 @@ impl Drive {
         self.deferred = Some(deferred);
     }
 
-    /// Starts the next operation due by `now`, and returns its instant. Arrived data come first.
+    /// Starts the next operation due by `now`, unless data arrive first. Returns the instant of
+    /// either event.
     fn begin_first(&mut self, deferred: &mut Deferred, now: Instant) -> Option<Instant> {
         let next = self.next_start(deferred);
         if let Some((_, arrival)) = deferred.arriving
@@ -326,13 +328,12 @@ impl Drive {
         self.core.is_held(request, now.max(self.open))
     }
 
-    /// Starts, at `at`, a write that the cache has room for.
     fn absorb(&mut self, deferred: &mut Deferred, write: Pending, at: Instant) {
         self.core.dirty.on_media = at;
         let (outcome, end) = self.begin_one_cold(write.request, write.arrived);
         assert_eq!(outcome, Outcome::Absorbed);
         let received = end - self.core.overheads.write_completion;
-        assert!(deferred.arriving.is_none(), "two writes arriving");
+        assert!(deferred.arriving.is_none(), "two writes are arriving");
         deferred.arriving = Some((write, received));
     }
 
@@ -357,7 +358,7 @@ impl Drive {
         let core = &mut self.core;
         match request.op {
             Op::Write if core.defers(&request) => {
-                // It could not wait with the other writes to be absorbed.
+                // A write from the queue, unlike those in `incoming`, has not waited for room yet.
                 let mut room = deferred.room_for(request.sectors);
                 while room.is_none() {
                     let next = deferred.arm_open.max(at);
@@ -395,8 +396,8 @@ impl Drive {
         }
     }
 
-    /// Changes the rules of the cache from `now` on. If it is no longer a deferred cache, its
-    /// contents are destaged; writes that no longer fit wait with other commands.
+    /// Changes the rules of the cache at `now`. If the cache is no longer deferred, its contents
+    /// are destaged. Writes that no longer fit are added to the queue of other commands.
     pub(super) fn set_deferred(&mut self, now: Instant, spec: &Spec) {
         let new = Deferred::new(spec, &self.core);
         match (&mut self.deferred, new) {
@@ -443,10 +444,10 @@ impl Drive {
 const WRITES: usize = 5;
 
 impl Deferred {
-    /// Destages ranges in the gap of a command that begins at `at`, without delaying the command.
+    /// Destages ranges in the gap before a command that begins at `at`, without delaying it.
     ///
-    /// Planned movements take their mean times. If the head arrives late for a write, it begins
-    /// with the next sector, and the blocks that have passed stay dirty.
+    /// Movements are planned with their mean times. If the head arrives late for a write, the write
+    /// begins with the next sector, and the blocks that have passed stay dirty.
     #[cold]
     #[inline(never)]
     pub(super) fn destage_in_gap(&mut self, command: &Command, at: Instant, core: &mut Core) {
@@ -470,9 +471,9 @@ impl Deferred {
             };
             let (change, writes) = self.ranges.replace(at, (piece.first, piece.end_lbn()));
             self.change(change, core);
-            self.figures.destaged.0 += piece.sectors.0;
-            self.figures.in_gaps.0 += piece.sectors.0;
-            self.figures.writes_in_gaps += 1;
+            self.work.destaged.0 += piece.sectors.0;
+            self.work.in_gaps.0 += piece.sectors.0;
+            self.work.writes_in_gaps += 1;
             if let Some(persist_log) = &mut core.persist_log {
                 persist_log.add_all(piece, &writes, period);
             }
@@ -488,7 +489,7 @@ impl Core {
             && self.absorbs(request, Instant::START)
     }
 
-    /// Serves a write that the cache absorbs. Read-ahead ends: the write may make its blocks stale.
+    /// Serves a write that the cache absorbs. Read-ahead ends because its blocks may become stale.
     #[cold]
     pub(super) fn absorb(&mut self, command: &Command, setup: &Setup) -> Service {
         let position = match self.arm {
@@ -506,7 +507,7 @@ impl Core {
         self.complete_write(command, setup, position, &transfer)
     }
 
-    /// Serves a request from the cache: a read, or, on a trial copy, the destaging of a range.
+    /// Serves a read from the cache, or, on a trial copy, a write that destages a range.
     #[cold]
     #[inline(never)]
     pub(super) fn serve_from_cache(&mut self, command: &Command) -> Service {
@@ -523,10 +524,10 @@ impl Core {
         self.complete_hit(command, &times)
     }
 
-    /// Destages a range of `writes`, with the arm called at `at`; returns when it is on the media.
+    /// Destages a range with the arm called at `at`; returns when it is on the media.
     ///
-    /// The data are in the cache, so neither bus nor processing takes time. A range that continues
-    /// the previously destaged one, with the head still in place, needs no further settle.
+    /// The data are in the cache, so neither the bus nor processing takes time. A range that
+    /// continues the previously destaged one needs no settle if the head is still in place.
     pub(super) fn destage(&mut self, request: &Request, at: Instant, writes: &Writes) -> Instant {
         if let Ordering::Simple(stroke) = request.ordering
             && stroke != Stroke::Direct
@@ -574,7 +575,7 @@ mod tests {
 
     const TINY: &str = include_str!("../../tests/drive/tiny.toml");
 
-    /// Returns a drive after destaging a range at block `at`, and when that is on the media.
+    /// Returns a drive that has destaged block `at`, and when that block is on the media.
     fn after(at: u64) -> (Core, Instant) {
         let text = format!(
             "{}[buffer]\ncaching = true\ndirty_max = \"9 sectors\"\n\
@@ -592,11 +593,11 @@ mod tests {
     }
 
     #[test]
-    fn a_policy_sees_the_time_that_a_range_takes() {
+    fn policies_estimate_the_time_to_destage_a_range() {
         for (at, start, sectors) in (0..200).flat_map(|n| [(7, n, 1), (n, 90, 12), (n, 23, 4)]) {
             let (mut core, now) = after(at);
             if at + 1 == start {
-                // It continues without another settle, which policies do not know.
+                // A range that continues another needs no settle, which policies do not know.
                 continue;
             }
             let range = Request::new(1, Op::Write, Lbn(start), SectorCount(sectors));
@@ -611,7 +612,7 @@ mod tests {
 
     #[test]
     fn a_range_that_continues_another_needs_no_settle() {
-        // The next sector of the track, and the first of the next track: skewed by two.
+        // The next sector of the same track, and the first of the next track, skewed by two.
         for (at, ms) in [(23, 1.0), (29, 3.0)] {
             let (mut core, now) = after(at);
             let range = Request::new(1, Op::Write, Lbn(at + 1), SectorCount(1));

@@ -1,4 +1,4 @@
-//! Times of requests for policies and predictions: estimates, and trials on a copy of the drive.
+//! Estimates of request times for policies and predictions, and trials on a copy of the drive.
 
 use super::core::{Command, Core};
 use crate::extent::Extent;
@@ -7,20 +7,20 @@ use crate::request::{Op, Request};
 use crate::sched::{Estimate, Outlook, Rehearse, Shape};
 use crate::units::{Angle, Cylinder, Instant, Lbn, SectorCount, Span};
 
-/// The state of a drive as seen by a command that is chosen at some instant.
+/// The state of a drive for a command that is chosen at a given instant.
 pub struct View<'a> {
     core: &'a Core,
     /// Position of the head if the arm is called for a read.
     read_from: Position,
-    /// Like `read_from`, for a write; read-ahead may have moved to another cylinder in between.
+    /// Position of the head if the arm is called for a write; read-ahead may have moved it.
     write_from: Position,
-    /// Maximum distance in cylinders between the position for reads and one for writes.
+    /// Maximum distance in cylinders between the position for reads and any position for writes.
     max_distance: u32,
     write_data: Instant,
-    /// Position and data of a write that is absorbed on another cylinder, and in another zone, if
-    /// such a write takes longer. Its times are measured from the same instant as other writes'.
+    /// Positions and data arrivals of absorbed writes to another cylinder and to another zone, if
+    /// these take longer. Their times are measured from the same instant as those of other writes.
     moved: Option<[(Position, Instant); 2]>,
-    /// All writes are served from the same position, and none reads first.
+    /// True if all writes start from the same position and none reads first.
     is_plain: bool,
     begin: Instant,
 }
@@ -55,8 +55,8 @@ impl Estimate for Core {
 }
 
 impl Core {
-    /// Returns the state seen by a command that arrived at `arrived` and is chosen at `now`,
-    /// assuming that it is not in the buffer and does not continue the previous one.
+    /// Returns the state for a command that arrived at `arrived` and is chosen at `now`. Assumes
+    /// that its blocks are not in the buffer and that it does not continue the previous command.
     pub fn view(&self, arrived: Instant, now: Instant) -> View<'_> {
         let request = Request::new(0, Op::Write, Lbn(u64::MAX), SectorCount(1));
         let command = Command::new(request, arrived, now);
@@ -87,7 +87,8 @@ impl Core {
     }
 
     /// Returns a copy on which to try requests that an external scheduler submits one at a time.
-    /// The drive may not begin before `open`: an absorbed write keeps it busy longer.
+    /// The drive cannot begin before `open`, because an absorbed write may keep it busy after its
+    /// completion.
     pub fn rehearse_outside(&self, open: Instant) -> Rehearsal {
         Rehearsal::new(self, false, open)
     }
@@ -100,8 +101,8 @@ impl View<'_> {
         (from, ready)
     }
 
-    /// Returns the position of the head for a request, when its data are available, and its extra
-    /// time: for a later call of the head than usual, or for reading first.
+    /// Returns the position of the head for a request, when its data are available, and the extra
+    /// time that it takes to call the arm later than usual or to read missing blocks first.
     #[inline]
     fn start(&self, request: &Request, place: &Extent) -> (Position, Instant, Span) {
         if request.op.is_read() {
@@ -115,8 +116,8 @@ impl View<'_> {
         (self.write_from, ready, Span::ZERO)
     }
 
-    /// [`View::start`] for the writes that need more than the common case: from the cache, absorbed
-    /// with an extra time on another cylinder, or of part of a physical sector.
+    /// Like [`View::start`], but for the less common writes: those from the cache, absorbed with an
+    /// extra time on another cylinder, or of part of a physical sector.
     #[inline(never)]
     fn start_write(&self, request: &Request, place: &Extent) -> (Position, Instant, Span) {
         let reading = self.core.reads_before(request, self.begin);
@@ -190,7 +191,7 @@ impl Outlook for View<'_> {
 #[derive(Clone, Debug)]
 pub struct Rehearsal {
     core: Core,
-    /// True if requests wait in the drive's own queue, already processed; false if outside it.
+    /// True if requests wait in the drive's own queue, where they have already been processed.
     is_inside: bool,
     open: Instant,
     over: Instant,

@@ -1,5 +1,5 @@
-//! Background reads in the gaps of the commands that a drive serves (lumb01, section 2): by the
-//! firmware, which knows positions and needs no commands.
+//! Background reads in the gaps between a drive's commands (lumb01, section 2). The firmware does
+//! them without commands, because it knows the position of the head.
 
 use super::Drive;
 use super::arm::Arm;
@@ -15,15 +15,15 @@ use crate::units::{Instant, Lbn, SectorCount, Span};
 
 const READS: usize = 5;
 
-/// Background tasks of a drive.
+/// Background reads of a drive in the gaps between its commands.
 ///
 /// When the drive begins a command whose blocks are not in its buffer, it searches for the most
-/// valuable reads until the first of these blocks passes: on the track of the arm, on the
-/// destination track, or on any other. The data stay in the drive and take no time on the bus.
+/// valuable reads, on any track, that fit before the first of these blocks passes. Their data stay
+/// in the drive and take no time on the bus.
 ///
-/// Planned movements take their mean times; if they scatter, `conservatism` must compensate for it
-/// where the head leaves for the command. If the head arrives late for a read, it begins with the
-/// next sector, and the blocks that have passed remain wanted. Nothing is read in idle time.
+/// Movements are planned with their mean times. If these vary, `conservatism` must allow for a late
+/// arrival at the command. If the head arrives late for a read, the read begins with the next
+/// sector, and the blocks that have passed remain wanted. Nothing is read in idle time.
 pub struct GapReader {
     tasks: Tasks,
     limits: SearchLimits,
@@ -32,8 +32,8 @@ pub struct GapReader {
 }
 
 impl GapReader {
-    /// Creates a reader for `tasks`, with this `conservatism` added to each seek to a command.
-    /// Calls `sink` at the beginning of a gap for all blocks read in it.
+    /// Creates a reader for `tasks` that adds `conservatism` to each planned seek to a command. At
+    /// the beginning of a gap, it calls `sink` for all blocks read in that gap.
     pub fn new(
         tasks: Tasks,
         conservatism: Span,
@@ -67,7 +67,8 @@ impl GapReader {
         &self.tasks
     }
 
-    /// Returns the most valuable reads in the gap of a command, in order, and when the gap begins.
+    /// Returns the most valuable reads in the gap before a command, in order, and when that gap
+    /// begins.
     fn choose(&mut self, core: &Core, command: &Command) -> Option<(Vec<GapTransfer>, Instant)> {
         if core.defers(&command.request) || self.tasks.is_done() {
             return None;
@@ -97,7 +98,7 @@ impl GapReader {
 }
 
 impl Drive {
-    /// Adds background reads in the gaps of commands.
+    /// Adds background reads in the gaps between commands.
     pub fn with_gap_reader(self, gaps: GapReader) -> Self {
         Self {
             gaps: Some(Box::new(gaps)),
@@ -130,7 +131,7 @@ impl Drive {
 
 impl Core {
     /// Returns the gap before a request that reaches the drive at `arrived` and cannot begin before
-    /// `open`; `None` if the buffer has its first block.
+    /// `open`; `None` if the buffer holds the first block of the request.
     pub fn gap(&self, request: &Request, arrived: Instant, open: Instant) -> Option<Gap> {
         let view = self.view(arrived, open);
         if view.is_buffered(request) {
@@ -148,8 +149,8 @@ impl Core {
         })
     }
 
-    /// Returns the transfers that `fill` finds in the gap of a command, if any, and when it begins.
-    /// Drops the last ones until they delay the command by no more than rounding.
+    /// Returns the transfers that `fill` finds in the gap before a command, and when the gap
+    /// begins. Drops the last transfers until the rest delay the command by no more than rounding.
     pub(super) fn fill_gap(
         &self,
         command: &Command,
@@ -183,7 +184,8 @@ impl Core {
         Some((found, gap.from.since))
     }
 
-    /// Transfers these blocks, with the arm called at `at`; if it is late, from the next sector.
+    /// Executes a transfer with the arm called at `at`. If the head arrives late, the transfer
+    /// begins with the next sector.
     pub(super) fn pass_in_gap(&mut self, at: Instant, transfer: &GapTransfer, op: Op) -> GapResult {
         let mut from = self.call(at);
         let late = self.scatter(op, from, transfer.first);
@@ -227,7 +229,7 @@ impl Core {
 
 pub(super) struct GapResult {
     pub first: Lbn,
-    /// The transferred run; `None` if the head was too late for all of it.
+    /// The transferred run; `None` if the head arrived too late for any of it.
     pub piece: Option<Piece>,
     pub end: Instant,
 }

@@ -1,6 +1,6 @@
 //! The dirty ranges waiting in a write cache, and the log of runs that reach the media.
 //!
-//! A write is merged with ranges that it overlaps, and up to a length with those that it touches.
+//! A write is merged with ranges that it overlaps, and with adjacent ones up to a maximum length.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -10,7 +10,7 @@ use crate::request::{Op, Request};
 use crate::sched::Pending;
 use crate::units::{Instant, Lbn, SectorCount, Span};
 
-/// First and one past the last block.
+/// The first block and one past the last.
 pub(super) type Blocks = (Lbn, Lbn);
 
 #[derive(Clone, Debug, Default)]
@@ -25,7 +25,6 @@ pub(super) struct Range {
     end: Lbn,
     id: u64,
     arrived: Instant,
-    /// Number of writes of each block, if recorded.
     pub writes: Writes,
 }
 
@@ -54,7 +53,6 @@ impl Ranges {
         SectorCount(self.sectors)
     }
 
-    /// Returns the first and one past the last block of each range, in order.
     pub fn blocks(&self) -> impl Iterator<Item = Blocks> {
         let ranges = self.ranges.iter();
         ranges.map(|(first, range)| (*first, range.end))
@@ -73,13 +71,13 @@ impl Ranges {
         ranges.map(|(first, _)| *first).collect()
     }
 
-    /// Returns one past the last block of the range that holds block `at`.
+    /// Returns one past the last block of the range that contains block `at`.
     pub fn holding(&self, at: Lbn) -> Option<Lbn> {
         let (first, range) = self.first_ending_after(at)?;
         (first <= at).then_some(range.end)
     }
 
-    /// Adds a write whose data arrived at `now`, and merges touching ranges up to a length.
+    /// Adds a write whose data arrived at `now`; merges adjacent ranges up to `longest` blocks.
     pub fn add(
         &mut self,
         now: Instant,
@@ -100,25 +98,25 @@ impl Ranges {
             return change;
         }
         let mut first = blocks.0;
-        let mut all = self.new_range(blocks.1, now);
+        let mut merged = self.new_range(blocks.1, now);
         for other in overlapping {
-            self.join(&mut first, &mut all, other, &mut change);
+            self.join(&mut first, &mut merged, other, &mut change);
         }
         let before = self.ranges.range(..first).next_back();
         let adjacent = before.filter(|(_, range)| range.end == first);
-        let touching = [adjacent.map(|(other, _)| *other), Some(all.end)];
+        let touching = [adjacent.map(|(other, _)| *other), Some(merged.end)];
         for other in touching.into_iter().flatten() {
-            let length = |range: &Range| range.end.0 - other.0 + (all.end.0 - first.0);
+            let length = |range: &Range| range.end.0 - other.0 + (merged.end.0 - first.0);
             let range = self.ranges.get(&other);
             if range.is_some_and(|range| length(range) <= longest.0) {
-                self.join(&mut first, &mut all, other, &mut change);
+                self.join(&mut first, &mut merged, other, &mut change);
             }
         }
         if keeps_writes {
-            all.writes.add(blocks, 1);
+            merged.writes.add(blocks, 1);
         }
-        change.new.push(all.pending(first));
-        self.insert(first, all);
+        change.new.push(merged.pending(first));
+        self.insert(first, merged);
         change
     }
 
@@ -133,12 +131,12 @@ impl Ranges {
         }
     }
 
-    fn join(&mut self, first: &mut Lbn, all: &mut Range, other: Lbn, change: &mut Change) {
+    fn join(&mut self, first: &mut Lbn, merged: &mut Range, other: Lbn, change: &mut Change) {
         if let Some(range) = self.take(other) {
             change.gone.push(range.id);
             *first = other.min(*first);
-            all.end = all.end.max(range.end);
-            all.writes.add_all(range.writes.runs());
+            merged.end = merged.end.max(range.end);
+            merged.writes.add_all(range.writes.runs());
         }
     }
 
@@ -147,20 +145,19 @@ impl Ranges {
         self.ranges.insert(first, range);
     }
 
-    /// Removes the range that begins with this block.
     pub fn take(&mut self, first: Lbn) -> Option<Range> {
         let range = self.ranges.remove(&first)?;
         self.sectors -= range.end.0 - first.0;
         Some(range)
     }
 
-    /// Removes the range that begins with this block; returns its request and writes.
     pub fn take_request(&mut self, first: Lbn) -> Option<(Request, Writes)> {
         let range = self.take(first)?;
         Some((range.pending(first).request, range.writes))
     }
 
-    /// Drops these blocks at `now`, as a write replaces them. Returns their number of writes.
+    /// Drops `blocks`, which a write at `now` replaces. Returns the resulting change, and the
+    /// number of writes of each dropped block.
     pub fn replace(&mut self, now: Instant, blocks: Blocks) -> (Change, Writes) {
         let (mut change, mut replaced) = (Change::default(), Writes::default());
         for first in self.overlapping(blocks) {
@@ -182,10 +179,10 @@ impl Ranges {
     }
 }
 
-/// The number of writes of each block, as a step function with at most one step more than blocks.
+/// The number of writes of each block, as a step function.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Writes {
-    /// The number of writes from each key to the next. Neighbours differ.
+    /// The number of writes of the blocks from each key to the next. Adjacent values differ.
     steps: BTreeMap<Lbn, u64>,
 }
 
@@ -211,14 +208,13 @@ impl Writes {
         before.map_or(0, |(_, times)| *times)
     }
 
-    /// Returns the ranges of blocks with equal numbers of writes, and these numbers, in order.
+    /// Returns the runs of blocks with equal numbers of writes, with these numbers, in order.
     pub fn runs(&self) -> impl Iterator<Item = (Blocks, u64)> {
         let runs = self.steps.iter().zip(self.steps.keys().skip(1));
         runs.map(|((first, times), end)| ((*first, *end), *times))
             .filter(|(_, times)| *times > 0)
     }
 
-    /// Like [`Self::runs`], but restricted to `within`.
     pub fn runs_in(&self, within: Blocks) -> impl Iterator<Item = (Blocks, u64)> {
         let cut =
             move |(run, times): (Blocks, u64)| ((run.0.max(within.0), run.1.min(within.1)), times);
@@ -235,24 +231,24 @@ impl Writes {
 /// The runs of writes that have begun and are not yet reported as persisted.
 #[derive(Clone, Debug, Default)]
 pub(super) struct PersistLog {
-    /// In order of writing; simultaneous runs of the same blocks are adjacent.
+    /// In the order in which they are written; simultaneous runs of the same blocks are adjacent.
     runs: VecDeque<Run>,
-    /// Older writes replaced by the next runs: their blocks are persisted together with these.
+    /// Writes whose blocks the next runs replace; they are reported with these runs.
     pub replaced: Writes,
 }
 
-/// A run, and its blocks that the host wrote; it may also rewrite the rest of a physical sector.
+/// A run of a write, which may also rewrite other blocks of its physical sectors.
 #[derive(Clone, Debug)]
 struct Run {
     piece: Piece,
-    /// First and one past the last block.
+    /// The first block that the host wrote, and one past the last.
     written: Blocks,
     times: u64,
     reported: SectorCount,
 }
 
 impl PersistLog {
-    /// Adds a run after all earlier ones, of which the host wrote the blocks `written`.
+    /// Appends a run, of which the host wrote the blocks `written`.
     pub fn add(&mut self, run: Piece, written: Blocks, period: Span) {
         for piece in parts(run, period) {
             push(&mut self.runs, piece, &self.replaced);
@@ -260,7 +256,7 @@ impl PersistLog {
         }
     }
 
-    /// Adds a run of blocks of several writes, each of which is reported.
+    /// Appends a run of several writes, each of which is reported.
     pub fn add_all(&mut self, run: Piece, writes: &Writes, period: Span) {
         for piece in parts(run, period) {
             push(&mut self.runs, piece, writes);
@@ -273,10 +269,10 @@ impl PersistLog {
         self.runs.truncate(kept);
     }
 
-    /// Returns and marks as reported the runs that have reached the media by `now`.
+    /// Returns the runs that have reached the media by `now`, and marks them as reported.
     pub fn by(&mut self, now: Instant) -> Vec<Persisted> {
         let mut persisted = Vec::new();
-        let mut over = 0;
+        let mut finished = 0;
         for run in &mut self.runs {
             let (piece, done) = (run.piece, run.piece.done(now));
             if done == SectorCount(0) {
@@ -289,9 +285,9 @@ impl PersistLog {
                 persisted.extend((0..run.times).map(|_| Persisted { first, sectors }));
             }
             run.reported = done;
-            over += usize::from(done == piece.sectors);
+            finished += usize::from(done == piece.sectors);
         }
-        self.runs.drain(..over);
+        self.runs.drain(..finished);
         persisted
     }
 }
@@ -331,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn overlapping_ranges_merge_and_touching_ones_up_to_a_length() {
+    fn overlapping_ranges_merge_and_adjacent_ones_up_to_a_length() {
         let mut ranges = Ranges::default();
         let mut add = |start, sectors| {
             let blocks = (Lbn(start), Lbn(start + sectors));
@@ -355,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn overwriting_takes_no_memory() {
+    fn overwriting_needs_no_more_memory() {
         let mut ranges = Ranges::default();
         for n in 0..10_000 {
             let blocks = (Lbn(10 + n % 3), Lbn(20 - n % 4));
@@ -369,10 +365,10 @@ mod tests {
     }
 
     proptest! {
-        /// Compares with a map of blocks: a block is held if it was written and not taken or
-        /// replaced, with the same number of writes; the policy's requests are the ranges.
+        /// Compares the ranges with a map from each dirty block to its number of writes, and with
+        /// the requests that a policy would have.
         #[test]
-        fn ranges_hold_what_a_map_of_blocks_holds(
+        fn ranges_match_a_map_of_blocks(
             steps in prop::collection::vec((0..4u8, 0..60u64, 1..12u64), 1..60),
         ) {
             let (mut ranges, mut model) = (Ranges::default(), Model::new());

@@ -1,6 +1,6 @@
 //! Serving a read.
 //!
-//! A read larger than its segment stalls: the media are at most a segment ahead of the bus.
+//! A read larger than its segment stalls: the media can be at most a segment ahead of the bus.
 
 use super::arm::{Arm, Goal, Reading};
 use super::bus::{Arrivals, Sending};
@@ -21,7 +21,7 @@ struct Media {
 pub(super) struct HitTimes {
     overhead: Span,
     processed: Instant,
-    /// Instant at which the drive continues with it, after pending flushes.
+    /// Instant at which the drive continues with the read, after pending flushes.
     go: Instant,
     sent: Instant,
 }
@@ -60,7 +60,7 @@ impl Core {
         served
     }
 
-    /// Drops the blocks and returns true if read-ahead of data that the host has not read failed.
+    /// Returns true, and drops the blocks, if their read-ahead failed before the host read them.
     #[cold]
     #[inline(never)]
     fn fails(&mut self, request: &Request, segment: SegmentId, begin: Instant) -> bool {
@@ -72,7 +72,7 @@ impl Core {
         fails
     }
 
-    /// Returns true if the pass under way may add block `start` to its segment.
+    /// Returns true if the current pass may add block `start` to its segment.
     #[inline]
     fn pass_may_add(&self, start: Lbn) -> bool {
         match &self.arm {
@@ -83,9 +83,9 @@ impl Core {
         }
     }
 
-    /// Returns the segment that holds the first block of a read begun at `begin`, or is receiving
-    /// it, and one past the last block that it holds from there on. The pass has advanced to
-    /// `begin` if it [may add](Self::pass_may_add) the block.
+    /// Returns the segment that holds or receives the first block of a read begun at `begin`, and
+    /// one past the last block that it holds from there on. A pass that [may
+    /// add](Self::pass_may_add) the block must have been advanced to `begin`.
     #[inline]
     fn buffered(
         &self,
@@ -99,7 +99,7 @@ impl Core {
         self.held(request.start, begin, pass)
     }
 
-    /// Like [`Self::buffered`], for any request that may use the buffer, from block `start` on.
+    /// Like [`Self::buffered`], but from block `start` on, for requests that may use the buffer.
     #[inline]
     pub(super) fn held(
         &self,
@@ -136,7 +136,6 @@ impl Core {
             || self.rules.read_whole_track && self.is_in_whole_track(request, begin, &pass)
     }
 
-    /// Returns true if the buffer would hold all blocks of a read begun at `begin`.
     #[cold]
     pub(super) fn is_held(&self, request: &Request, begin: Instant) -> bool {
         let held = self.buffered(request, begin, self.pass_at(begin).as_ref());
@@ -151,18 +150,19 @@ impl Core {
         Some(pass)
     }
 
-    /// Returns true if a pass, advanced to `begin`, would add the first block with its last track.
+    /// Returns true if a pass, advanced to `begin`, adds the first block by keeping its last track.
     fn is_in_whole_track(&self, request: &Request, begin: Instant, pass: &Reading) -> bool {
         if !self.pass_may_add(request.start) || request.force_unit_access {
             return false;
         }
         let end = pass.read_end(begin);
         pass.whole_track(&self.mechanism, begin, &self.rules)
-            .map(|first| self.buffer.would_begin(pass.segment, end, first))
+            .map(|first| self.buffer.first_once_filled(pass.segment, end, first))
             .is_some_and(|first| (first..end).contains(&request.start))
     }
 
-    /// Returns one past the last block of read-ahead, at least the end of the last physical sector.
+    /// Returns one past the last block of read-ahead: at least the end of the request's last
+    /// physical sector.
     #[inline]
     pub(super) fn read_ahead_end(&self, request: &Request) -> Lbn {
         let rules = &self.rules;
@@ -184,11 +184,10 @@ impl Core {
         physical.first(end).max(requested)
     }
 
-    /// Returns true if the track before that of the last block is buffered or read, if relevant.
+    /// Returns true if the track before the request's last track is buffered or also requested.
     ///
-    /// On the RZ26 the read after one that crosses to another track finds the rest of that track
-    /// and the start of the next in the buffer; the read after one that ends on the track where it
-    /// began does not.
+    /// On the RZ26, a read that crosses to another track leaves the rest of that track and the
+    /// start of the next one in the buffer. A read that ends on the track where it began does not.
     #[inline]
     pub(super) fn follows_buffered_track(&self, request: &Request) -> bool {
         if self.rules.read_ahead != ReadAhead::OneTrack {
@@ -255,8 +254,8 @@ impl Core {
         Service { completion, open }
     }
 
-    /// Continues read-ahead after a buffer hit: a pass under way is extended; one that has ended,
-    /// or an idle arm, resumes if the drive does that and no dirty data need the arm.
+    /// Continues read-ahead after a buffer hit. A pass in progress is extended. Read-ahead that has
+    /// ended resumes if the drive does that after hits and no dirty data need the arm.
     fn read_on_after_hit(&mut self, command: &Command, held: (SegmentId, Lbn), go: Instant) {
         let request = &command.request;
         let goal = self.goal(request);
@@ -348,7 +347,8 @@ impl Core {
         }
         let go = self.ready(command, overhead);
         let start = command.request.start;
-        // Blocks read until then enter the buffer before the oldest segment is emptied.
+        // Blocks that the pass reads until then enter the buffer before the oldest segment is
+        // emptied.
         let position = self.call(go);
         if command.request.force_unit_access {
             self.buffer.forget(&command.request);
@@ -359,8 +359,8 @@ impl Core {
         self.deliver(command, overhead, &media, None, Outcome::Miss)
     }
 
-    /// Reads into `segment` from block `from`, which begins a physical sector, to the end of the
-    /// request's last one, and starts read-ahead, with the arm at `position`.
+    /// Reads into `segment`, with the arm at `position`, from block `from` to the end of the
+    /// request's last physical sector, and starts read-ahead. `from` begins a physical sector.
     #[inline]
     fn read_from_media(
         &mut self,
@@ -388,7 +388,7 @@ impl Core {
         };
         let approach = first.unwrap_or_default();
         if self.rules.read_before_requested {
-            // Blocks of the track that pass while the head waits for the first wanted one.
+            // The drive also keeps blocks that pass while the head waits for the first wanted one.
             let passed = self.pieces[0].sectors_in(approach.wait);
             let run = from - self.mechanism.layout.track_first(from);
             self.buffer
@@ -405,7 +405,7 @@ impl Core {
         }
     }
 
-    /// Returns the next run of a read of `blocks`; those from `requested` on are read-ahead.
+    /// Returns the next run of a read of `blocks`; blocks from `requested` on are read-ahead.
     #[inline]
     fn read_piece(
         &self,
@@ -417,7 +417,7 @@ impl Core {
         let continues = !self.pieces.is_empty();
         let start = Instant::START;
         let (approach, piece) = (self.mechanism).piece(continues, from, Op::Read, blocks, start);
-        // A segment that cannot hold the whole request holds the first blocks, in order.
+        // A segment that cannot hold the whole request is filled in order.
         if !self.rules.read_on_arrival || self.outgrows(request.sectors) {
             return (approach, piece);
         }
@@ -426,7 +426,7 @@ impl Core {
         (approach, piece.on_arrival(approach.wait, wanted, period))
     }
 
-    /// Completes a read by its bus transfer, from `at_once` or when enough blocks are buffered.
+    /// Completes a read. Its bus transfer starts at `at_once` or when enough blocks are buffered.
     #[inline]
     fn deliver(
         &mut self,
@@ -485,7 +485,7 @@ impl Core {
         let open = match self.preseek {
             PreSeek::Acknowledged => at,
             PreSeek::CompletionReady => sent,
-            // After the required read-ahead.
+            // The next command begins after the required read-ahead.
             PreSeek::MediaDone => self.arm.if_called(&self.mechanism, end, &self.rules).since,
         };
         let completion = command.completed(at, breakdown, outcome);
@@ -501,7 +501,7 @@ impl Core {
         }
     }
 
-    /// Delays the pass where the segment is full: a sector that would begin before the bus has made
+    /// Delays the pass when the segment is full: a sector that would begin before the bus has made
     /// room for it is read a revolution later. Returns when the last block has passed.
     #[cold]
     pub(super) fn stall(&mut self, request: &Request, mut sending: Sending) -> Option<Instant> {
@@ -510,7 +510,7 @@ impl Core {
         let mut block = physical.first(request.start) + self.rules.segment;
         while block < request.end() {
             let data = self.arrivals(request);
-            // The room of a physical sector is free when its last block has been sent.
+            // The room of a physical sector is free once its last block has been sent.
             let freed = Lbn(block.0 - self.rules.segment.0) + physical.blocks() - request.start;
             while sending.sent < freed {
                 self.path.send_next(&data, &mut sending);
@@ -529,7 +529,7 @@ impl Core {
         Some(piece.after(request.end() - piece.first))
     }
 
-    /// Ends piece `number` before `block`, and continues from there no earlier than `room`.
+    /// Ends piece `number` before `block`, and reads `block` no earlier than `room`.
     fn wait_for_room(&mut self, request: &Request, number: usize, block: Lbn, room: Instant) {
         let Arm::Reading(reading) = self.arm else {
             return;

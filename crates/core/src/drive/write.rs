@@ -1,13 +1,13 @@
 //! Serving a write.
 //!
-//! The media hold physical sectors. If a run of a write begins or ends within one, the rest of
-//! which is not in the buffer, the run passes the head twice: the drive reads the missing blocks,
-//! and a revolution later it writes the run. No measurement shows how drives do this. The model
+//! A drive can write only whole physical sectors. If a run begins or ends within one whose other
+//! blocks are not in the buffer, the run passes the head twice: the drive reads the missing blocks,
+//! and writes the run a revolution later. No measurement shows how real drives do this. The model
 //! assumes that the head settles as for a write, and that the whole run is written in the second
 //! revolution. The blocks that were read stay in the buffer with the data of the write.
 //!
-//! A write that appends to dirty data in the write cache joins them: a run that ends within a
-//! physical sector and has not begun is planned again together with the new data.
+//! A write may append to dirty data in the write cache. If the last run of these data ends within a
+//! physical sector and has not begun, it is planned again together with the new data.
 
 use super::arm::{Arm, Reading};
 use super::bus::{Flow, in_time};
@@ -18,26 +18,25 @@ use crate::request::{Op, Request};
 use crate::spec::{ExtraWriteDisconnect, WriteCache, WriteLeaves};
 use crate::units::{Instant, Lbn, SectorCount, Span};
 
-/// When a write's data arrive, and when it calls the arm.
+/// The times at which a write's data arrive and at which it calls the arm.
 pub(super) struct Setup {
     overhead: Span,
     processed: Instant,
-    /// Instant at which the drive may continue with it, after pending flushes.
+    /// Instant at which the drive may continue with the write, after pending flushes.
     go: Instant,
     pub data: Instant,
     pub arm_called: Instant,
     /// Instant before which the media are not accessed.
     pub ready: Instant,
     extra: Option<ExtraWriteDisconnect>,
-    /// True if it continues data that are not yet on the media.
+    /// True if the write continues data that are not yet on the media.
     appends: bool,
-    /// True if it completes before it is on the media.
     absorbed: bool,
 }
 
 pub(super) struct Transfer {
     pub approach: Approach,
-    /// End of the last sector on the media, and the position of the head.
+    /// The position of the head at the end of the last sector.
     pub end: Position,
     pub received: Instant,
 }
@@ -50,7 +49,7 @@ impl Core {
         let sequential = self.is_sequential(Op::Write, request);
         let (appends, absorbed) = (self.appends(request, begin), self.absorbs(request, begin));
         let after_write = self.last.op == Op::Write;
-        // worthington94 appendix A: the second of two non-sequential writes has it.
+        // A nonsequential write after a write disconnects once more (worthington94, appendix A).
         let has_extra = after_write && !sequential;
         let extra = (self.overheads.extra_write_disconnect).filter(|_| has_extra);
         let overhead = match extra {
@@ -82,12 +81,12 @@ impl Core {
         }
     }
 
-    /// Returns when the media write of a request whose data arrive from `data` on may begin: when
-    /// enough data are buffered; if these are all, a minimum delay later.
+    /// Returns when the media write of a request may begin if its data arrive from `data` on: when
+    /// enough data are buffered or, if these are all its data, a minimum delay later.
     ///
-    /// worthington94 table A.5 gives the number of blocks and the delay without saying what it is
-    /// measured from. On the HP C2247 writes of 1 to 9 blocks that need no seek begin 0.6 ms after
-    /// their last block, to within 0.1 ms; longer ones when ten blocks have arrived.
+    /// Table A.5 of worthington94 gives the number of blocks and the delay, but not when the delay
+    /// starts. On the HP C2247, writes of 1 to 9 blocks that need no seek begin 0.6 ms after their
+    /// last block has arrived, to within 0.1 ms. Longer writes begin when ten blocks have arrived.
     #[inline]
     pub(super) fn write_ready(
         &self,
@@ -152,7 +151,7 @@ impl Core {
         self.complete_write(command, &setup, from, &transfer)
     }
 
-    /// Returns the setup of an absorbed write for the arm's cylinder; `setup` if it need not move.
+    /// Returns the setup of an absorbed write, including the extra time if the arm must move.
     #[inline(never)]
     fn setup_from_here(&self, command: &Command, setup: Setup) -> Setup {
         let Some(moves) = self.costs.write_hit_moves else {
@@ -285,7 +284,7 @@ impl Core {
     }
 
     /// Transfers a write in the common case: the segment has room for all, so the bus never waits.
-    /// A sector that passes the head before it has arrived is written a revolution later.
+    /// A sector that passes the head before its data have arrived is written a revolution later.
     #[inline(always)]
     fn transfer_with_room(
         &mut self,
@@ -347,7 +346,7 @@ impl Core {
         }
     }
 
-    /// Records a run of which the host wrote the blocks `written`, perhaps absorbed by the cache.
+    /// Records a run, of which the host wrote the blocks `written`.
     #[inline(always)]
     fn put_on_media(&mut self, piece: Piece, written: (Lbn, Lbn), absorbed: bool) {
         if absorbed && piece.sectors.0 > 0 {
@@ -358,7 +357,7 @@ impl Core {
         }
     }
 
-    /// Separate, because the log is rarely enabled.
+    /// A separate function because the log is rarely enabled.
     #[cold]
     #[inline(never)]
     fn log_run(&mut self, piece: Piece, written: (Lbn, Lbn)) {
@@ -367,7 +366,7 @@ impl Core {
         }
     }
 
-    /// Transfers a write sector by sector: a full segment accepts one when there is room.
+    /// Transfers a write sector by sector, because a full segment makes the bus wait.
     #[cold]
     fn transfer_in_step(&mut self, request: &Request, setup: &Setup, mut media: Media) -> Transfer {
         let physical = self.mechanism.layout.physical();
@@ -378,7 +377,7 @@ impl Core {
             received: setup.data,
             written: Vec::new(),
         };
-        // Data that it appends to occupy room in the same segment.
+        // The data to which the write appends occupy room in the same segment.
         for run in &self.dirty.runs {
             let done = run.done(setup.data).0;
             let left = done..run.sectors.0;
@@ -404,7 +403,7 @@ impl Core {
                 SectorCount(0) => piece.position_after().with_since(piece.begin),
                 _ => piece.before(taken).position_after(),
             };
-            // The media may have overtaken the bus: the rest waits for a revolution.
+            // If the media have overtaken the bus, the rest waits for a revolution.
             ready = late.unwrap_or(ready);
         }
         let received = flow.received;
@@ -418,22 +417,21 @@ impl Core {
         }
     }
 
-    /// Returns the number of sectors left to write at which the bus reconnects in a write that
-    /// fills the buffer; `None` if it stays connected or has no watermark.
+    /// Returns the number of sectors left to write at which the bus reconnects after a write has
+    /// filled the buffer; `None` if the bus stays connected or has no watermark.
     fn resume_below(&self, request: &Request) -> Option<usize> {
         let holds = self.hold_write || self.never_disconnect || self.rules.write_watermark == 0.0;
         (!holds).then(|| self.costs.write_mark.sectors(request.sectors).0 as usize)
     }
 }
 
-/// The blocks `first` to `end` that a write, perhaps with preceding dirty data, puts on the media.
+/// The blocks `first..end` that a write puts on the media, which may include earlier dirty data.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Media {
     pub from: Position,
-    /// True if it continues from a run on another track.
+    /// True if the write continues a run on another track.
     pub continues: bool,
     pub first: Lbn,
-    /// One past the last block.
     pub end: Lbn,
     pub lacks: Lacks,
 }
@@ -449,7 +447,7 @@ impl Media {
         }
     }
 
-    /// Returns the number of preceding dirty blocks that it includes.
+    /// Returns the number of earlier dirty blocks that are included.
     pub fn joined(&self, request: &Request) -> SectorCount {
         request.start - self.first
     }
@@ -481,13 +479,14 @@ impl Core {
         }
     }
 
-    /// Returns true if each block is a physical sector, so that no write covers part of one.
+    /// Returns true if each block is a physical sector, so that no write covers only part of one.
     #[inline]
     pub(super) fn writes_blocks(&self) -> bool {
         self.mechanism.layout.physical().is_block()
     }
 
-    /// Returns the parts that a write begun at `begin`, to which `pass` has advanced, reads first.
+    /// Returns the parts that a write begun at `begin` must read first. `pass` has been advanced to
+    /// `begin`.
     #[inline]
     fn lacks(&self, request: &Request, begin: Instant, pass: Option<&Reading>) -> Lacks {
         if self.writes_blocks() {
@@ -505,7 +504,8 @@ impl Core {
         }
     }
 
-    /// Returns the time that a write begun at `begin` would need to read first, on its first track.
+    /// Returns how long a write begun at `begin` is delayed by reading missing blocks on its first
+    /// track.
     #[cold]
     pub(super) fn reads_before(&self, request: &Request, begin: Instant) -> Span {
         if request.op != Op::Write || self.writes_blocks() {
@@ -519,8 +519,8 @@ impl Core {
         }
     }
 
-    /// Returns the media transfer of an absorbed write that joins the end of the dirty data, if
-    /// that lies within a physical sector and has not begun.
+    /// Returns the media transfer of an absorbed write joined with the last run of dirty data, if
+    /// that run ends within a physical sector and has not begun.
     #[cold]
     #[inline(never)]
     pub(super) fn joining(&mut self, request: &Request, setup: &Setup) -> Option<Media> {

@@ -1,4 +1,4 @@
-//! A set of blocks: a bitmap for each chunk of which it has some blocks but not all.
+//! A set of blocks, with a bitmap for each chunk that is only partly in the set.
 
 use std::mem;
 use std::ops::Range;
@@ -34,7 +34,7 @@ struct Bits {
 }
 
 impl Chunk {
-    /// Returns the number of blocks of a chunk of `len` blocks.
+    /// Returns the number of blocks in the set. The chunk has `len` blocks.
     fn count(&self, len: u64) -> u64 {
         match self {
             Self::None => 0,
@@ -43,7 +43,6 @@ impl Chunk {
         }
     }
 
-    /// Returns the number of blocks of `range` in the set.
     #[inline]
     fn count_in(&self, range: Range<u64>) -> u64 {
         match self {
@@ -56,7 +55,6 @@ impl Chunk {
         }
     }
 
-    /// Returns the first block of `range` in the set.
     #[inline]
     fn first_in(&self, range: Range<u64>) -> Option<u64> {
         match self {
@@ -66,7 +64,6 @@ impl Chunk {
         }
     }
 
-    /// Returns the first block of `range` that is not in the set.
     #[inline]
     fn first_outside(&self, range: Range<u64>) -> Option<u64> {
         match self {
@@ -76,7 +73,6 @@ impl Chunk {
         }
     }
 
-    /// Returns the last block of `range` in the set.
     #[inline]
     fn last_in(&self, range: Range<u64>) -> Option<u64> {
         match self {
@@ -186,7 +182,7 @@ impl BlockSet {
     /// Adds a range of blocks.
     ///
     /// # Panics
-    /// If the device does not have them all.
+    /// If the device does not have all of these blocks.
     pub fn insert(&mut self, first: Lbn, sectors: SectorCount) {
         self.change(first, sectors, true);
     }
@@ -194,7 +190,7 @@ impl BlockSet {
     /// Removes a range of blocks.
     ///
     /// # Panics
-    /// If the device does not have them all.
+    /// If the device does not have all of these blocks.
     pub fn remove(&mut self, first: Lbn, sectors: SectorCount) {
         self.change(first, sectors, false);
     }
@@ -206,20 +202,20 @@ impl BlockSet {
         parts.map(|(chunk, _, range)| chunk.count_in(range)).sum()
     }
 
-    /// Returns the first of `first..end` that is in the set.
+    /// Returns the first block of `first..end` that is in the set.
     pub fn first_in(&self, first: Lbn, end: Lbn) -> Option<Lbn> {
         let mut parts = self.parts(first, end);
         parts.find_map(|(chunk, begin, range)| Some(Lbn(begin + chunk.first_in(range)?)))
     }
 
-    /// Returns the last of `first..end` that is in the set.
+    /// Returns the last block of `first..end` that is in the set.
     pub fn last_in(&self, first: Lbn, end: Lbn) -> Option<Lbn> {
         let last =
             |(chunk, begin, range): (&Chunk, u64, _)| Some(Lbn(begin + chunk.last_in(range)?));
         self.parts(first, end).filter_map(last).last()
     }
 
-    /// Returns the first of `first..end` that is not in the set, or `end`.
+    /// Returns the first block of `first..end` that is not in the set, or `end`.
     fn run_end(&self, first: Lbn, end: Lbn) -> Lbn {
         let mut parts = self.parts(first, end);
         let found =
@@ -272,14 +268,13 @@ impl BlockSet {
     }
 }
 
-/// Returns the first of `range` whose bit is set.
 fn first_of(range: Range<u64>, word: impl Fn(usize) -> u64) -> Option<u64> {
     let mut present = masks(range).map(|(index, mask)| (index, mask & word(index)));
     let (index, bits) = present.find(|(_, bits)| *bits != 0)?;
     Some(64 * index as u64 + u64::from(bits.trailing_zeros()))
 }
 
-/// Returns the words of the blocks of `range`, each with a mask of its bits.
+/// Returns the indices of the words with bits of `range`, each with a mask of these bits.
 #[inline]
 fn masks(range: Range<u64>) -> impl Iterator<Item = (usize, u64)> {
     let Range { start, end } = range;
@@ -340,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn sets_of_equal_blocks_are_equal() {
+    fn sets_of_the_same_blocks_are_equal() {
         let n = SectorCount(2 * CHUNK + 100);
         let mut set = BlockSet::all(n);
         set.remove(Lbn(5), SectorCount(n.0 - 10));
@@ -356,9 +351,9 @@ mod tests {
         assert_eq!(set.last_in(Lbn(0), beyond), Some(Lbn(n.0 - 1)));
     }
 
-    /// 16 TB, of which a third was read in order, and the last block: two chunks have bits.
+    /// Reads the first third of 16 TB and the last block, so that only two chunks need bitmaps.
     #[test]
-    fn blocks_read_in_order_take_no_bitmap() {
+    fn blocks_read_in_order_need_no_bitmap() {
         let n = SectorCount(31_251_759_104 + 77);
         let mut set = BlockSet::all(n);
         set.remove(Lbn(0), SectorCount(n.0 / 3));

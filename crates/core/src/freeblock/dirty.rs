@@ -13,15 +13,15 @@ use crate::units::{Cylinder, Instant, Lbn, Span};
 /// has to be read first.
 ///
 /// The worth of a write is the arm time that it saves later: the time in which its blocks pass,
-/// plus a revolution if it removes a range, or minus one if it splits a range. A revolution
-/// represents the positioning that a range takes.
+/// plus a revolution if it removes a range, or minus a revolution if it splits one. The revolution
+/// stands for the time to position the head for a range.
 ///
-/// Origin: ours; lumb01 has no writes in gaps. There is no table of the disk as for background
-/// reads ([`Tasks`](super::Tasks)), because a cache holds few ranges. Among writes of
-/// the same worth, it takes the lowest block number, not the one that leaves most room for others.
+/// Origin: ours; lumb01 has no writes in gaps. Unlike background reads ([`Tasks`](super::Tasks)),
+/// the search needs no table of the disk, because a cache holds few ranges. Among writes of equal
+/// worth, it takes the one with the lowest block number, even if another leaves more room.
 ///
-/// Cost: one examination of each track of each range, and for each write, of the tracks that the
-/// arm can reach in the gap.
+/// Cost: each track of each range is examined once, and the tracks that the arm can reach in the
+/// gap are examined again for each write.
 pub struct DirtySearch<'a> {
     mechanism: &'a Mechanism,
     /// Time added to each movement to another cylinder for the foreground request.
@@ -29,7 +29,7 @@ pub struct DirtySearch<'a> {
     stretches: Vec<Stretch>,
 }
 
-/// Dirty blocks on one track without a gap, in whole physical sectors.
+/// Consecutive dirty blocks on one track, in whole physical sectors.
 struct Stretch {
     /// The first block of the range, and one past the last.
     range: (Lbn, Lbn),
@@ -38,8 +38,8 @@ struct Stretch {
 }
 
 impl<'a> DirtySearch<'a> {
-    /// Collects the `ranges` (first and one past the last block) within reach of `gap`. They must
-    /// not overlap. `conservatism` is added to each seek for the foreground request.
+    /// Collects the blocks of `ranges` that the arm can reach in `gap`. Ranges (first block and one
+    /// past the last) must not overlap. `conservatism` is added to each foreground seek.
     pub fn new(
         mechanism: &'a Mechanism,
         ranges: impl IntoIterator<Item = (Lbn, Lbn)>,
@@ -74,13 +74,13 @@ impl<'a> DirtySearch<'a> {
         }
     }
 
-    /// Returns the most valuable write in `gap`. Its gain is in blocks, its worth in ns.
+    /// Returns the most valuable write in `gap`. Its gain is in blocks, and its worth in ns.
     pub fn search(&self, gap: &Gap) -> Option<GapTransfer> {
         self.best_write(gap, self.conservatism, &[])
     }
 
-    /// Returns the writes of a gap, at most `writes` of them, in order: the most valuable one, and
-    /// the most valuable of the rest before and after it.
+    /// Returns at most `writes` writes for a gap, in order: the most valuable one, and then the
+    /// most valuable ones that fit before and after it.
     pub fn fill(&self, gap: &Gap, writes: usize) -> Vec<GapTransfer> {
         let mut chosen = Vec::new();
         self.fill_gap(gap, self.conservatism, writes, &mut chosen);
@@ -110,7 +110,7 @@ impl<'a> DirtySearch<'a> {
         self.fill_gap(&after, margin, writes, chosen);
     }
 
-    /// Returns the best write of blocks that are not `chosen`.
+    /// Returns the best write on a stretch that no write in `chosen` overlaps.
     fn best_write(&self, gap: &Gap, margin: Span, chosen: &[GapTransfer]) -> Option<GapTransfer> {
         let mut best: Option<GapTransfer> = None;
         for stretch in &self.stretches {
@@ -137,11 +137,11 @@ impl<'a> DirtySearch<'a> {
         best
     }
 
-    /// Returns when the head is in place on a track, and when it must leave.
+    /// Returns the times at which the head reaches a track and at which it must leave.
     fn stay(&self, gap: &Gap, margin: Span, track: Track) -> (Instant, Instant) {
         let moved = |op: Op, from: Track, to: Track| {
-            let way = (from.cylinder, to.cylinder);
-            (self.mechanism.seek).total(op, way, from.head != to.head)
+            let path = (from.cylinder, to.cylinder);
+            (self.mechanism.seek).total(op, path, from.head != to.head)
         };
         let distance = track.cylinder.distance(gap.to.cylinder);
         let away = moved(gap.op, track, gap.to) + margin_over(distance, margin);
@@ -149,8 +149,8 @@ impl<'a> DirtySearch<'a> {
         (arrival, gap.until.shifted(-away))
     }
 
-    /// Returns the write of the blocks of a stretch, from its sector `index`, that pass during the
-    /// stay; `None` if it is worth nothing.
+    /// Returns the write that starts at sector `index` of a stretch and covers the blocks that pass
+    /// during the stay; `None` if it is worth nothing.
     fn write(
         &self,
         stretch: &Stretch,
@@ -186,7 +186,7 @@ impl<'a> DirtySearch<'a> {
     }
 }
 
-/// Returns true if the gap may leave any time on a cylinder.
+/// Returns true if the gap may leave time for a transfer on a cylinder.
 fn is_within_reach(mechanism: &Mechanism, gap: &Gap, cylinder: Cylinder) -> bool {
     let min = |distance| mechanism.seek.min(distance);
     let seeks = [gap.from.cylinder, gap.to.cylinder].map(|end| min(cylinder.distance(end)));

@@ -27,13 +27,13 @@ impl Track {
 /// The time from the end of one media transfer to the beginning of the next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gap {
-    /// The position of the head, with the instant when it is free to move for a background read.
+    /// The position of the head, with the instant from which it is free for a background read.
     pub from: Position,
     /// The track of the foreground request.
     pub to: Track,
     /// The operation of the foreground request.
     pub op: Op,
-    /// The deadline: the first sector of the foreground request passes.
+    /// The deadline: the instant at which the first sector of the foreground request passes.
     pub until: Instant,
 }
 
@@ -54,11 +54,11 @@ pub struct SearchLimits {
     pub arriving: Span,
     /// Time added to the movement from a read to another cylinder.
     pub leaving: Span,
-    /// True if both are also added to a head switch alone.
+    /// True if `arriving` and `leaving` are also added to a head switch within a cylinder.
     pub on_switches: bool,
     /// Time from the end of a background read's media transfer until the head is free to move.
     pub turn: Span,
-    /// Minimum time per sector of a background read: the bus transfer.
+    /// Minimum time per sector of a background read: that of its bus transfer.
     pub sector: Span,
     /// Maximum number of blocks of a read.
     pub max: SectorCount,
@@ -69,11 +69,11 @@ pub struct SearchLimits {
 }
 
 impl SearchLimits {
-    /// Number of tracks that schedulers examine for a decision.
+    /// Maximum number of tracks that schedulers examine for a decision.
     pub const TRACKS: u32 = 256;
 
     /// Returns the time added to a movement from one track to another: `margin`, which is
-    /// [`arriving`](Self::arriving) or [`leaving`](Self::leaving), or zero where none is needed.
+    /// [`arriving`](Self::arriving) or [`leaving`](Self::leaving), or zero if none is needed.
     pub fn margin_between(&self, from: Track, to: Track, margin: Span) -> Span {
         if self.on_switches && from.head != to.head {
             return margin;
@@ -94,13 +94,13 @@ pub struct GapTransfer {
     pub first: Lbn,
     /// The number of blocks, all on one track. The first and the last are wanted.
     pub sectors: SectorCount,
-    /// The number of blocks that are wanted by tasks of the highest priority with any result; a
+    /// The number of blocks wanted by tasks of the highest priority for which anything was found; a
     /// block counts once for each task. For a write, the number of blocks.
     pub gain: u64,
-    /// The value by which reads, or writes, are compared. For a read, its gain in units of 1/1024
-    /// of a block on a disk whose wanted blocks are spread evenly; more where a larger share of the
-    /// blocks is wanted, if the read leaves less of its track, and if it leaves fewer stretches of
-    /// wanted blocks. For a write, the time that it saves, in nanoseconds.
+    /// The value by which reads, or writes, are compared. For a read, the worth is its gain in
+    /// units of 1/1024 of a block. The worth is higher if a larger share of the blocks nearby is
+    /// wanted, and if the read leaves less of its track or fewer stretches of wanted blocks. For a
+    /// write, it is the time saved in nanoseconds.
     pub worth: u64,
     /// Track that holds all blocks.
     pub track: Track,
@@ -111,7 +111,7 @@ pub struct GapTransfer {
 }
 
 impl GapTransfer {
-    /// Returns the position of the head after the transfer, when it is free to move `turn` later.
+    /// Returns the position after the transfer of a head that is free to move `turn` later.
     pub fn position_after(&self, turn: Span) -> Position {
         Position {
             cylinder: self.track.cylinder,
@@ -120,7 +120,7 @@ impl GapTransfer {
         }
     }
 
-    /// Returns true if a block is in both transfers.
+    /// Returns true if the transfers have a block in common.
     pub fn overlaps(&self, other: &Self) -> bool {
         self.first < other.first + other.sectors && other.first < self.first + self.sectors
     }

@@ -1,4 +1,4 @@
-//! Plans for gaps: the background reads in front of a foreground request.
+//! Plans of the background reads in the gap before a foreground request.
 
 use super::gap::{Gap, GapTransfer, SearchLimits, Track};
 use super::tasks::Tasks;
@@ -14,7 +14,7 @@ const TRIES: usize = 4;
 pub struct GapPlan {
     /// Reads that are separate commands, in order.
     pub reads: Vec<GapTransfer>,
-    /// A read up to the first block of the foreground request, as a part of its command.
+    /// A read of the blocks just before the foreground request, as a part of its command.
     pub lead: Option<GapTransfer>,
 }
 
@@ -30,7 +30,7 @@ impl GapPlan {
     }
 }
 
-/// The foreground request whose lead may be read.
+/// The foreground request before which a lead may be read.
 #[derive(Clone, Copy, Debug)]
 pub struct LeadTarget {
     /// The first block of the request.
@@ -49,7 +49,7 @@ pub struct PlanOutcome {
     pub turn: Option<Span>,
 }
 
-/// A planner of the reads in one gap.
+/// A planner for the reads in one gap.
 #[derive(Clone, Copy, Debug)]
 pub struct GapPlanner<'a> {
     /// Background tasks whose blocks may be read.
@@ -65,9 +65,9 @@ pub struct GapPlanner<'a> {
 impl GapPlanner<'_> {
     /// Plans at most `reads` reads for a drive that needs no commands for them.
     ///
-    /// Starts with the most valuable read, with the best one on the track where the gap begins, and
-    /// with the best where it ends; fills the rest of the gap in each case, and returns the most
-    /// valuable result. Between reads, the margin for arriving applies to both movements.
+    /// Makes three plans: around the most valuable read, around the best read on the track where
+    /// the gap begins, and around the best on the track where it ends. Returns the most valuable
+    /// plan. A movement between two reads has only the margin for arriving.
     pub fn fill(&self, reads: usize) -> Vec<GapTransfer> {
         let anywhere = self.search(&[]);
         let [source, end] = [self.gap.source(), self.gap.to]
@@ -83,7 +83,7 @@ impl GapPlanner<'_> {
         best
     }
 
-    /// Returns at most `reads` reads: the best of the gap, and those that fit around it.
+    /// Returns at most `reads` reads: the best in the gap, and those that fit before and after it.
     fn fill_greedily(&self, reads: usize) -> Vec<GapTransfer> {
         if reads == 0 {
             return Vec::new();
@@ -125,12 +125,12 @@ impl GapPlanner<'_> {
         (self.tasks).search(self.mechanism, &self.gap, &self.limits, except)
     }
 
-    /// Plans at most `reads` commands, and a lead in front of `target`, for a scheduler outside the
+    /// Plans at most `reads` commands, and a lead before `target`, for a scheduler outside the
     /// drive. Returns the plan and the turn after its last read.
     ///
-    /// Adds a command as long as it gains anything and, when the plan is rehearsed, the foreground
-    /// request is delayed by no more than `rounding`. The turn in [`Self::limits`] is the usual
-    /// one; if it proves too short, the search is repeated with a longer one.
+    /// Adds commands as long as each gains anything and a rehearsal delays the foreground request
+    /// by no more than `rounding`. The first search uses the turn in [`Self::limits`]. If that
+    /// proves too short, the search is repeated with a longer one.
     pub fn plan_commands(
         &self,
         reads: usize,
@@ -158,8 +158,8 @@ impl GapPlanner<'_> {
         (plan, turn)
     }
 
-    /// Returns the plan with one more command or a longer lead, if it does not delay the
-    /// foreground, and the turn after its last command.
+    /// Returns the plan with one more command or a longer lead, if that does not delay the
+    /// foreground request, and the turn after its last command.
     fn improve(
         &self,
         plan: &GapPlan,
@@ -194,7 +194,7 @@ impl GapPlanner<'_> {
         Self { limits, ..*self }
     }
 
-    /// Returns the better plan: with one more read or without, and the lead that then fits.
+    /// Returns the better of two plans: with one more read or without, each with a lead that fits.
     fn extend(&self, plan: &GapPlan, target: Option<LeadTarget>) -> GapPlan {
         let mut except = Vec::new();
         let mut gap = self.gap;
@@ -220,7 +220,6 @@ impl GapPlanner<'_> {
         }
     }
 
-    /// Returns a plan of `reads` and the lead that fits after them.
     fn with_lead(&self, reads: Vec<GapTransfer>, target: Option<LeadTarget>) -> GapPlan {
         let lead = target
             .and_then(|target| self.lead(reads.last(), target))

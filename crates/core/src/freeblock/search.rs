@@ -13,16 +13,16 @@ use crate::units::{Angle, Cylinder, Instant, Lbn, SectorCount, Span};
 /// Worth of a block in a group of cylinders with the average share of wanted blocks.
 const EVEN: u64 = 1 << 10;
 
-/// The maximum ratio of a group's share of wanted blocks to the average, in the same unit.
+/// The maximum ratio of a group's share of wanted blocks to the average, in units of 1/`EVEN`.
 const MAX: u64 = EVEN << 3;
 
-/// Worth, in blocks, of removing a stretch of wanted blocks: each stretch needs its own read, for
-/// which the arm has to move to it.
+/// Worth, in blocks, of removing a stretch of wanted blocks: each stretch needs its own read, and a
+/// movement of the arm.
 ///
-/// Without it the last hundredth of a disk is left in pieces of 3.6 blocks. On the Atlas 10K of
-/// lumb01-scan, in the firmware and with seed 1, a whole scan reads 4.52 MB/s without it, and
-/// 7.50 MB/s while 80 to 20 % is wanted. With 10 blocks it is 4.86 and 7.55, with 16 4.92 and 7.45,
-/// with 25 5.02 and 7.34.
+/// With a value of 0, the last hundredth of a disk would be left in stretches of 3.6 blocks. A
+/// whole scan of the Atlas 10K in lumb01-scan, with reads by the firmware and seed 1, would run at
+/// 4.52 MB/s overall, and at 7.50 MB/s while 80 to 20 % of the blocks are wanted. A value of 10
+/// gives 4.86 and 7.55 MB/s, 16 gives 4.92 and 7.45, and 25 gives 5.02 and 7.34.
 const STRETCH: u64 = 16;
 
 /// Returns the time of one sector, rounded down.
@@ -35,12 +35,12 @@ fn sector_span(mechanism: &Mechanism, width: Angle) -> Span {
 
 impl Tasks {
     /// Returns the most valuable read of consecutive blocks on one track in `gap`, on any track
-    /// except `except`; `None` if none gains anything. See [`GapTransfer::worth`].
+    /// except `except`; `None` if no read gains anything. See [`GapTransfer::worth`].
     ///
-    /// Examines the cylinders at both ends first, then groups of cylinders in descending order of
-    /// their maximum worth, and skips those that cannot improve on the best read. It
-    /// returns the first of several reads of the same worth. Unless it stops at `limits.tracks`, no
-    /// read is worth more.
+    /// Examines the cylinders at both ends of the gap first, and then groups of cylinders in
+    /// descending order of their maximum worth. Skips groups that cannot improve on the best read.
+    /// Returns the first of several reads of equal worth. Unless the search stops at
+    /// `limits.tracks`, no read is worth more.
     pub fn search(
         &self,
         mechanism: &Mechanism,
@@ -65,7 +65,7 @@ impl Tasks {
         })
     }
 
-    /// Searches for tasks of the highest priority with any result.
+    /// Searches for a read for the tasks of each priority, highest first, until it finds one.
     fn search_by_priority(
         &self,
         mechanism: &Mechanism,
@@ -96,9 +96,9 @@ impl Tasks {
         })
     }
 
-    /// Returns the read that ends where a read at `start` begins, on the same track without a gap,
-    /// by a head that is in place at `since` and must reach `start` at `until`: both can be one
-    /// command. The read has at most `max` blocks.
+    /// Returns a read of at most `max` blocks that ends where a read at `start` begins, on the same
+    /// track without a gap, so that both can be one command. The head is in place at `since` and
+    /// must reach `start` at `until`.
     pub(super) fn search_lead(
         &self,
         mechanism: &Mechanism,
@@ -108,7 +108,7 @@ impl Tasks {
         max: SectorCount,
     ) -> Option<GapTransfer> {
         let physical = self.layout.physical();
-        // The rest of the same physical sector is read with it.
+        // The blocks of the same physical sector before `start` are read anyway.
         let edge = physical.first(start);
         let extent = self.layout.extent(edge);
         let width = sector_span(mechanism, extent.sector_angle);
@@ -137,21 +137,17 @@ impl Tasks {
     }
 }
 
-/// A search under way.
 struct Search<'a> {
     tasks: &'a Tasks,
-    /// The tasks of one priority that want anything.
+    /// The tasks of one priority that still want blocks.
     members: Vec<&'a Task>,
-    /// The number of blocks that the members want.
     wanted: u64,
     mechanism: &'a Mechanism,
     gap: &'a Gap,
     limits: &'a SearchLimits,
     except: &'a [Track],
     best: Option<GapTransfer>,
-    /// The worth of the best read.
     worth: u64,
-    /// The number of tracks that were examined.
     examined: u32,
     /// The last result of [`Self::block_worth`], with its group of cylinders.
     last_block_worth: Cell<(u32, u64)>,
@@ -179,14 +175,14 @@ impl Search<'_> {
         self.best
     }
 
-    /// Returns the groups of cylinders that may be worth more than the best read, with the maximum.
+    /// Returns the groups of cylinders that may beat the best read, with their maximum worth.
     fn promising_groups(&self) -> Vec<(u64, u32)> {
         let ends = [self.gap.from.cylinder, self.gap.to.cylinder].map(|end| end.0 / GROUP);
         let [first, last] = [ends[0].min(ends[1]), ends[0].max(ends[1])];
         let groups = self.tasks.map.cylinders.div_ceil(GROUP);
         let timed = |group: u32| (group, self.time_in(group));
         let reached = |(_, time): &(u32, Span)| *time > Span::ZERO;
-        // Beyond the ends, groups only get farther away: after one out of reach, all are.
+        // Outside the ends, groups get farther away: after one out of reach, all others are too.
         let inner = (first..=last).map(timed).filter(reached);
         let outer = (0..first).rev().map(timed).take_while(reached);
         let beyond = (last + 1..groups).map(timed).take_while(reached);
@@ -213,11 +209,12 @@ impl Search<'_> {
         self.gap.until.after(self.gap.from.since) - seeks - self.limits.turn
     }
 
-    /// Returns the worth of a wanted block of a group of cylinders: more where a larger share of
-    /// the blocks is wanted than elsewhere.
+    /// Returns the worth of a wanted block in a group of cylinders, which grows with the share of
+    /// the group's blocks that are wanted.
     ///
-    /// Otherwise the innermost tracks, which few gaps reach, would be left over. The cube of the
-    /// ratio of shares leaves fewer of them than the ratio itself.
+    /// Otherwise the innermost tracks, which few gaps reach, would be left over. The worth is the
+    /// cube of the ratio of this share to the average; the ratio itself would leave more of these
+    /// tracks.
     fn block_worth(&self, group: u32) -> u64 {
         let (known, worth) = self.last_block_worth.get();
         if known == group {
@@ -251,7 +248,7 @@ impl Search<'_> {
     /// Returns the maximum worth of a read in a group of cylinders that gains at most `blocks` and
     /// removes at most `stretches`.
     fn max_worth(&self, group: u32, blocks: u64, stretches: u64) -> u64 {
-        // Twice, if it leaves nothing of its track.
+        // A read that leaves nothing of its track is worth twice its blocks.
         (2 * blocks + STRETCH * stretches) * self.block_worth(group)
     }
 
@@ -298,7 +295,7 @@ impl Search<'_> {
         }
     }
 
-    /// Returns the number of wanted blocks of a track, and of their stretches, summed over tasks.
+    /// Returns the numbers of wanted blocks and of their stretches on a track, summed over tasks.
     fn wanted_on(&self, track: Track) -> (u64, u64) {
         let number = self.tasks.map.number(track);
         let wanted = self.members.iter();
@@ -331,8 +328,8 @@ impl Search<'_> {
             arriving, leaving, ..
         } = *self.limits;
         let move_over = |op: Op, from: Track, to: Track, margin: Span| {
-            let way = (from.cylinder, to.cylinder);
-            let moved = self.mechanism.seek.total(op, way, from.head != to.head);
+            let path = (from.cylinder, to.cylinder);
+            let moved = self.mechanism.seek.total(op, path, from.head != to.head);
             moved + self.limits.margin_between(from, to, margin)
         };
         let arrives = from.since + move_over(Op::Read, source, track, arriving);
@@ -345,23 +342,22 @@ impl Search<'_> {
         }
     }
 
-    /// Offers the blocks of a run that pass from `times.0` to `times.1`: those up to its end, and,
-    /// after a revolution, those from its beginning.
+    /// Considers the blocks of a run that pass from `times.0` to `times.1`: those up to its end
+    /// and, a revolution later, those from its beginning.
     fn examine_run(&mut self, track: Track, run: &Run, times: (Instant, Instant)) {
         let at = run.next_sector(self.mechanism, times.0);
         if at > 0
-            && let Some(passed) = self.offer(track, run, at, times)
+            && let Some(passed) = self.weigh_from(track, run, at, times)
         {
-            self.offer(track, run, 0, (passed, times.1));
+            self.weigh_from(track, run, 0, (passed, times.1));
         } else if at == 0 {
-            self.offer(track, run, 0, times);
+            self.weigh_from(track, run, 0, times);
         }
     }
 
-    /// Takes the blocks of a run, from its sector `index`, that pass from `times.0` to `times.1`,
-    /// if they are the best so far. Returns the instant at which the end of the run has passed, if
-    /// it does so in time.
-    fn offer(
+    /// Considers the blocks of a run, from its sector `index` on, that pass from `times.0` to
+    /// `times.1`. Returns the instant at which the end of the run has passed, if that is in time.
+    fn weigh_from(
         &mut self,
         track: Track,
         run: &Run,
@@ -376,16 +372,17 @@ impl Search<'_> {
         let passing = piece.sectors_in(left).min(piece.sectors);
         let is_slow = self.limits.sector * piece.sectors.0 > piece.end() - piece.begin;
         if is_slow || passing > self.limits.max {
-            self.take_best_part(track, run, &piece, (passing, times.1));
+            self.weigh_parts(track, run, &piece, (passing, times.1));
         } else {
-            self.take(track, run, &piece, (SectorCount(0), passing));
+            self.weigh(track, run, &piece, (SectorCount(0), passing));
         }
         (passing == piece.sectors).then(|| piece.end())
     }
 
-    /// Takes the best of the first `passing` blocks of a piece, of which a read cannot have all:
-    /// from each wanted block, the maximum that a read may have and that the bus carries by `end`.
-    fn take_best_part(
+    /// Considers parts of the first `passing` blocks of a piece, which are too many for one read.
+    /// Each part begins at a wanted block and is as long as a read may be and as the bus can carry
+    /// by `end`.
+    fn weigh_parts(
         &mut self,
         track: Track,
         run: &Run,
@@ -400,7 +397,7 @@ impl Search<'_> {
             let left = end.since_or_zero(piece.begins(index));
             let by_bus = left.as_ns() as u64 / bus_ns;
             let max = by_bus.min(self.limits.max.0).min(passing.0 - index.0);
-            self.take(track, run, piece, (index, SectorCount(index.0 + max)));
+            self.weigh(track, run, piece, (index, SectorCount(index.0 + max)));
             at = Lbn(first.0 + 1);
         }
     }
@@ -410,9 +407,9 @@ impl Search<'_> {
         self.members.iter().filter_map(wanted).min()
     }
 
-    /// Takes the sectors of a piece from `part.0` to `part.1`, trimmed to the first and last wanted
-    /// ones, if they are worth more than the best read so far.
-    fn take(&mut self, track: Track, run: &Run, piece: &Piece, part: (SectorCount, SectorCount)) {
+    /// Considers the sectors of a piece from `part.0` to `part.1`, trimmed to the first and last
+    /// wanted ones, and keeps them if they are worth more than the best read so far.
+    fn weigh(&mut self, track: Track, run: &Run, piece: &Piece, part: (SectorCount, SectorCount)) {
         let (first, end) = (piece.first + part.0, piece.first + part.1);
         let counts = self
             .members
@@ -421,7 +418,7 @@ impl Search<'_> {
         let gain: u64 = counts.sum();
         let (left, stretches) = self.wanted_on(track);
         let value = self.block_worth(track.cylinder.0 / GROUP);
-        // The rest of a track takes another gap: reads that leave less are worth up to twice as
+        // The rest of a track needs another gap, so reads that leave less are worth up to twice as
         // much.
         let blocks = value * gain + value * gain * gain / left.max(1);
         if blocks + STRETCH * value * stretches <= self.worth {

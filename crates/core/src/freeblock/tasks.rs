@@ -1,4 +1,4 @@
-//! Background tasks: sets of wanted blocks, claims on them by reads under way, and deliveries.
+//! Background tasks: sets of wanted blocks, claims on them by reads in progress, and deliveries.
 
 use std::ops::AddAssign;
 use std::sync::Arc;
@@ -26,15 +26,12 @@ pub(super) struct Task {
     pub priority: Priority,
     /// The blocks that are wanted and not claimed.
     pub wanted: BlockSet,
-    /// The number of claimed blocks.
     claimed: u64,
-    /// The number of blocks of `wanted` on each track.
     pub tracks: Vec<u32>,
     /// The number of stretches of consecutive wanted blocks on each track.
     pub stretches: Vec<u32>,
     /// The maximum number of blocks, and of stretches, on a track of each [`GROUP`].
     pub groups: Vec<[u32; 2]>,
-    /// The number of blocks of `wanted` in each group.
     pub in_groups: Vec<u64>,
 }
 
@@ -49,7 +46,7 @@ pub struct ClaimPart {
     pub sectors: SectorCount,
 }
 
-/// The wanted blocks that a read under way will deliver, to each task once.
+/// The wanted blocks that a read in progress will deliver, once to each task.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[must_use = "claimed blocks that are neither delivered nor restored are never read"]
 pub struct Claim {
@@ -67,12 +64,12 @@ impl Claim {
         SectorCount(self.parts.iter().map(|part| part.sectors.0).sum())
     }
 
-    /// Returns the claimed blocks, by task and block.
+    /// Returns the claimed blocks ordered by task and block.
     pub fn parts(&self) -> &[ClaimPart] {
         &self.parts
     }
 
-    /// Returns the deliveries of a claim whose blocks were all read at `at`, or are all unreadable.
+    /// Returns the deliveries of a claim whose blocks were all read, or were unreadable, at `at`.
     pub fn deliveries(&self, at: Instant, is_readable: bool) -> impl Iterator<Item = Delivery> {
         self.parts.iter().map(move |part| Delivery {
             task: part.task,
@@ -114,7 +111,7 @@ impl Tasks {
         }
     }
 
-    /// Adds a task. Tasks of a higher priority come first; equal ones share each read.
+    /// Adds a task. Tasks of a higher priority come first; tasks of equal priority share each read.
     ///
     /// # Panics
     /// If the blocks belong to another drive.
@@ -162,13 +159,13 @@ impl Tasks {
         self.layout.sectors()
     }
 
-    /// Returns the first of `first..end` that any task wants.
+    /// Returns the first block of `first..end` that any task wants.
     pub fn first_wanted(&self, first: Lbn, end: Lbn) -> Option<Lbn> {
         let wanted = |task: &Task| task.wanted.first_in(first, end);
         self.all.iter().filter_map(wanted).min()
     }
 
-    /// Returns the last of `first..end` that any task wants.
+    /// Returns the last block of `first..end` that any task wants.
     pub fn last_wanted(&self, first: Lbn, end: Lbn) -> Option<Lbn> {
         let wanted = |task: &Task| task.wanted.last_in(first, end);
         self.all.iter().filter_map(wanted).max()
@@ -179,7 +176,7 @@ impl Tasks {
         self.all.iter().all(|task| task.wanted.is_empty())
     }
 
-    /// Claims the wanted blocks of a read that is sent: searches no longer find them.
+    /// Claims the wanted blocks of a read that is being sent, so that searches no longer find them.
     pub fn claim(&mut self, first: Lbn, sectors: SectorCount) -> Claim {
         let end = first + sectors;
         let mut claim = Claim::default();
@@ -216,7 +213,7 @@ impl Tasks {
         }
     }
 
-    /// Updates the counts of the tracks of some blocks.
+    /// Updates the counts of the tracks that contain blocks of `part`.
     fn recount(&mut self, part: &ClaimPart) {
         let task = &mut self.all[part.task];
         let (mut at, end) = (part.first, part.first + part.sectors);
@@ -242,7 +239,7 @@ impl Tasks {
 }
 
 impl Task {
-    /// Returns the number of wanted blocks on a track, and of their stretches.
+    /// Returns the number of wanted blocks on a track, and the number of their stretches.
     fn on_track(&self, map: &TrackMap, number: usize) -> (u32, u32) {
         let runs = map.runs(number).iter();
         let stretches = runs.flat_map(|run| self.wanted.runs_in(run.first, run.end()));
@@ -251,7 +248,7 @@ impl Task {
         })
     }
 
-    /// Returns the maximum of blocks and of stretches on a track of a group.
+    /// Returns the maximum number of blocks, and of stretches, on a track of a group.
     fn fullest(&self, map: &TrackMap, group: u32) -> [u32; 2] {
         let tracks = map.group(group);
         let max = |of: &[u32]| of.iter().copied().max().unwrap_or(0);
@@ -273,7 +270,7 @@ pub struct Delivery {
     pub sectors: SectorCount,
     /// The instant of the read.
     pub at: Instant,
-    /// False if they could not be read.
+    /// False if the blocks could not be read.
     pub is_readable: bool,
 }
 
@@ -288,8 +285,8 @@ pub struct BackgroundStats {
     pub merged: u64,
     /// Gaps of the foreground that were used.
     pub gaps: u64,
-    /// Foreground requests that the drive finished later than it would have without background
-    /// reads, by more than rounding of times, according to the model of an external scheduler.
+    /// Foreground requests that background reads delayed by more than rounding, according to the
+    /// model of an external scheduler.
     pub delayed: u64,
     /// The sum of these delays.
     pub delay: Span,
@@ -346,7 +343,7 @@ mod tests {
         set
     }
 
-    /// Counts equal the counts of a fresh task, and each block is delivered once.
+    /// Counts equal those of a new task, and each block is delivered once.
     #[test]
     fn counts_follow_claims() {
         let mut random = generator(3, 0, Purpose::Requests);

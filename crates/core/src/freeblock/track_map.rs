@@ -8,7 +8,7 @@ use crate::mechanics::{Mechanism, Piece, Position};
 use crate::request::Op;
 use crate::units::{Angle, Cylinder, Head, Instant, Lbn, SectorCount, Span};
 
-/// Number of cylinders whose fullest track is recorded together.
+/// Number of cylinders in a group. A search skips groups that cannot contain a better read.
 pub(super) const GROUP: u32 = 32;
 
 /// Consecutive blocks on a track without a gap.
@@ -26,7 +26,7 @@ impl Run {
         Lbn(self.first.0 + u64::from(self.sectors))
     }
 
-    /// Returns the rest of the run from its sector `index`.
+    /// Returns the rest of the run, from its sector `index` on.
     fn extent(&self, track: Track, index: u64) -> Extent {
         Extent {
             sectors: SectorCount(u64::from(self.sectors) - index),
@@ -39,7 +39,7 @@ impl Run {
     }
 
     /// Returns the index of the first sector that begins a physical sector and starts to pass at
-    /// `at` or later; 0 if only the first sector of the run does.
+    /// `at` or later; 0 if the run ends before such a sector.
     pub fn next_sector(&self, mechanism: &Mechanism, at: Instant) -> u64 {
         let width = self.sector_angle.as_raw();
         if width == 0 {
@@ -60,7 +60,7 @@ impl Run {
         }
     }
 
-    /// Returns how the run, from sector `index`, passes under a head on `track` since `since`.
+    /// Returns the piece from sector `index` on, as it passes a head on `track` from `since` on.
     pub fn pass(
         &self,
         mechanism: &Mechanism,
@@ -82,7 +82,7 @@ impl Run {
     }
 }
 
-/// All runs of a drive by track, tracks by cylinder and head.
+/// All runs of a drive in the order of tracks, which are ordered by cylinder and head.
 #[derive(Clone, Debug)]
 pub(super) struct TrackMap {
     pub surfaces: u32,
@@ -119,7 +119,7 @@ impl TrackMap {
         for (track, run) in &mapped {
             let group = track / surfaces as usize / GROUP as usize;
             blocks[group] += u64::from(run.sectors);
-            // Angle zero is a whole revolution: the widest.
+            // Angle zero stands for a whole revolution, which is the widest.
             let raw = |angle: Angle| angle.as_raw().wrapping_sub(1);
             if raw(run.sector_angle) < raw(narrowest[group]) {
                 narrowest[group] = run.sector_angle;

@@ -5,7 +5,7 @@ use std::fmt;
 use crate::spec::{Geometry, Sparing, Zone};
 use crate::text::InputError;
 
-/// Returns the error that `field` of zone `zone`, from 0, has a `value` other than `expected`.
+/// Returns the error that a field of the zone with this index has a value other than `expected`.
 pub(super) fn zone_error(
     zone: usize,
     field: &str,
@@ -15,7 +15,7 @@ pub(super) fn zone_error(
     InputError::shown(format!("geometry.zones[{zone}].{field}"), value, expected)
 }
 
-/// Checks what the arithmetic relies on, except capacity, reserved space and reallocations.
+/// Checks all that the arithmetic relies on except capacity, reserved space and reallocations.
 pub(super) fn check(g: &Geometry) -> Result<(), InputError> {
     for (field, value) in [
         ("geometry.surfaces", g.surfaces),
@@ -82,7 +82,7 @@ fn check_numbers(index: usize, zone: &Zone, free: u32, g: &Geometry) -> Result<(
         ("track_skew_sectors", zone.track_skew_sectors),
         ("cylinder_skew_sectors", zone.cylinder_skew_sectors),
     ] {
-        // More sectors than a track can have would lose the fraction.
+        // A larger number would lose its fraction.
         if !(0.0..=f64::from(u32::MAX)).contains(&value) {
             let expected = "a number of sectors from 0 to 2^32 - 1";
             return Err(zone_error(index, field, value, expected));
@@ -99,7 +99,8 @@ fn check_numbers(index: usize, zone: &Zone, free: u32, g: &Geometry) -> Result<(
     Ok(())
 }
 
-/// Returns the number of places in the zone, small enough for [`super::grid`] to divide exactly.
+/// Returns the number of places in a zone, or an error if it is too large for [`super::grid`] to
+/// divide exactly.
 fn check_size(index: usize, zone: &Zone, g: &Geometry) -> Result<u64, InputError> {
     let spt = u64::from(zone.sectors_per_track);
     let cylinder = spt * u64::from(g.surfaces);

@@ -1,14 +1,14 @@
-//! Runs of blocks, found in buckets, and a zone's arithmetic from them to head, sector and angle.
+//! Runs of blocks, and the arithmetic from a block of a zone to its head, sector and angle.
 
 use crate::spec::{Geometry, Sparing, TrackOrder, Zone};
 use crate::units::{Angle, Cylinder, Head};
 
 /// Division by a constant as one multiplication.
 ///
-/// With `m = floor((2^64 - 1) / d)` the quotient is `floor((x + 1) m / 2^64)`: since `m d = 2^64 -
-/// e` for some `e` in `1..=d`, that falls short of `(x + 1) / d` by `(x + 1) e / (2^64 d)`, which
-/// is at most `1 / d`, so the quotient is never too low, as long as `(x + 1) d <= 2^64`. A hardware
-/// division would take 20 to 40 cycles, three times per block.
+/// With `m = floor((2^64 - 1) / d)`, the quotient is `floor((x + 1) m / 2^64)`. For some `e` in
+/// `1..=d`, `m d` is `2^64 - e`, so `(x + 1) m / 2^64` is less than `(x + 1) / d` by `(x + 1) e /
+/// (2^64 d)`. As long as `(x + 1) d <= 2^64`, this is at most `1 / d`, so the quotient is never too
+/// low. A hardware division would take 20 to 40 cycles, three times per block.
 #[derive(Clone, Copy, Debug)]
 struct Divisor {
     divisor: u64,
@@ -37,9 +37,9 @@ pub(super) struct GridPosition {
     pub(super) head: Head,
     pub(super) sector: u32,
     pub(super) start: Angle,
-    /// Sectors from this one, inclusive, to the end of the grid's sectors on this track.
+    /// Number of the grid's sectors on this track from this one on, inclusive.
     pub(super) ahead: u64,
-    /// Sectors of the grid before this one on this track.
+    /// Number of the grid's sectors on this track before this one.
     pub(super) behind: u64,
 }
 
@@ -47,8 +47,8 @@ pub(super) struct GridPosition {
 /// its places, the other skips the spare places of regions without slips.
 #[derive(Clone, Debug)]
 pub(super) struct Grid {
-    /// Counted sectors in a range of cylinders, if ranges have spares. Handled by a branch, which
-    /// is always predicted on a given drive, because another division would cost every drive.
+    /// Counted sectors and number of cylinders of a range, if ranges have spares. A branch, which
+    /// is always predicted correctly on a given drive, saves other drives this division.
     range: Option<(Divisor, u64)>,
     cylinder: Divisor,
     track: Divisor,
@@ -56,9 +56,9 @@ pub(super) struct Grid {
     front: u64,
     first_cylinder: u32,
     last_head: u32,
-    /// 1 if every other cylinder runs from the last head to the first, else 0.
-    turns: u32,
-    /// 1 if the zone's first cylinder runs from the last head to the first.
+    /// 1 if every other cylinder uses its heads in reverse order, else 0.
+    alternates: u32,
+    /// Odd if the zone's first cylinder uses its heads in reverse order.
     phase: u32,
     origin: Angle,
     track_step: Angle,
@@ -67,7 +67,7 @@ pub(super) struct Grid {
 }
 
 impl Grid {
-    pub(super) fn of_places(zone: &Zone, g: &Geometry) -> Self {
+    pub(super) fn for_places(zone: &Zone, g: &Geometry) -> Self {
         let (spt, surfaces, order) = (zone.sectors_per_track, g.surfaces, g.order);
         let track_step = angle_of(zone.track_skew_sectors, spt);
         let between_cylinders = angle_of(zone.cylinder_skew_sectors, spt);
@@ -78,7 +78,7 @@ impl Grid {
             front: 0,
             first_cylinder: zone.first_cylinder,
             last_head: surfaces - 1,
-            turns: u32::from(order != TrackOrder::CylinderMajor),
+            alternates: u32::from(order != TrackOrder::CylinderMajor),
             phase: u32::from(order == TrackOrder::Serpentine) * zone.first_cylinder,
             origin: angle_of(zone.first_offset_sectors, spt),
             track_step,
@@ -87,9 +87,9 @@ impl Grid {
         }
     }
 
-    /// Counts the places that hold data while no region has slips.
-    pub(super) fn of_data(zone: &Zone, g: &Geometry) -> Self {
-        let mut grid = Self::of_places(zone, g);
+    /// Creates the grid that counts only the places that hold data in regions without slips.
+    pub(super) fn for_data(zone: &Zone, g: &Geometry) -> Self {
+        let mut grid = Self::for_places(zone, g);
         let spt = u64::from(zone.sectors_per_track);
         let surfaces = u64::from(g.surfaces);
         let spares = zone.spares * g.physical_sector.0;
@@ -110,7 +110,7 @@ impl Grid {
                 let places = cylinders * surfaces * spt;
                 grid.range = Some((Divisor::new(places - spares), cylinders));
             }
-            // One region: spare space is after all data, or there is none.
+            // A single region: the spare space, if any, follows the data.
             Sparing::None
             | Sparing::SectorsPerZone
             | Sparing::TracksPerZone
@@ -153,13 +153,13 @@ impl Grid {
     /// Returns the head of track `track` in the order of cylinder `cylinder` of the zone.
     #[inline]
     pub(super) fn head(&self, cylinder: u32, track: u32) -> Head {
-        let down = cylinder.wrapping_add(self.phase) & self.turns;
+        let down = cylinder.wrapping_add(self.phase) & self.alternates;
         let from_last = self.last_head.wrapping_sub(track);
         Head(if down != 0 { from_last } else { track })
     }
 }
 
-/// Returns the angle of a number of sectors, exact to the last bit for whole ones.
+/// Returns the angle of a number of sectors, exact to the last bit for whole numbers.
 fn angle_of(sectors: f64, sectors_per_track: u32) -> Angle {
     let whole = sectors.floor();
     let width = 2f64.powi(64) / f64::from(sectors_per_track);
@@ -174,13 +174,13 @@ pub(super) struct Piece {
     pub(super) end: u64,
     pub(super) shift: u64,
     pub(super) grid: u32,
-    /// Sectors by which earlier slips rotated its tracks.
+    /// Number of sectors by which earlier slips have rotated the tracks.
     pub(super) turned: u32,
 }
 
 impl Piece {
-    /// Creates the piece of blocks `start..end` from sector `x` of `grid` on, on tracks rotated by
-    /// `turned` sectors.
+    /// Creates the piece of the blocks `start..end`, which begin at sector `x` of `grid` and are on
+    /// tracks rotated by `turned` sectors.
     pub(super) fn new((start, end): (u64, u64), x: u64, grid: u32, turned: u32) -> Self {
         Self {
             start,
@@ -221,8 +221,8 @@ impl PieceList {
 }
 
 /// All pieces of a drive. A block's bucket (its high bits) gives the few pieces that may contain
-/// it; with about four buckets per piece that is nearly always one, where a binary search would
-/// take a step per doubling of the defect list.
+/// it. With about four buckets per piece, there is nearly always just one, whereas a binary search
+/// would take one more step each time the defect list doubles.
 #[derive(Debug)]
 pub(super) struct Pieces {
     /// In ascending order of blocks, without gaps.
@@ -270,7 +270,7 @@ impl Pieces {
         &self.pieces[low as usize]
     }
 
-    /// Returns the pieces with some blocks `moved`, in ascending order and without overlap.
+    /// Returns the pieces after the blocks of `moved` have moved. `moved` is in order and disjoint.
     pub(super) fn overlay(self, moved: &[Piece]) -> Self {
         let end = self.pieces[self.pieces.len() - 1].end;
         let mut all = PieceList::default();
@@ -285,7 +285,7 @@ impl Pieces {
         all.finish()
     }
 
-    /// Appends the pieces of `from..to`; no piece before `next` contains any of them.
+    /// Appends the pieces of the blocks `from..to`, none of which are in a piece before `next`.
     fn copy(&self, all: &mut PieceList, next: &mut usize, mut from: u64, to: u64) {
         while from < to {
             while self.pieces[*next].end <= from {
@@ -313,7 +313,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reciprocals_divide_exactly_up_to_their_bound() {
+    fn reciprocals_divide_exactly_up_to_the_bound() {
         for d in [1, 2, 3, 5, 7, 95, 96, 1248, 65_535, 65_537, 1 << 24] {
             let divisor = Divisor::new(d);
             let bound = u64::MAX / d - 1;

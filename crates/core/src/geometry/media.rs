@@ -10,9 +10,9 @@ use crate::units::{Angle, Cylinder, Lbn};
 /// [`Zone::defects`]: crate::spec::Zone::defects
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Unit {
-    /// Index of its zone.
+    /// Index of the zone that contains the unit.
     pub zone: usize,
-    /// Its number in the zone.
+    /// Number of the unit within the zone.
     pub number: u64,
 }
 
@@ -41,7 +41,7 @@ impl Layout {
         ZonePlace { zone, place }
     }
 
-    /// Returns the unit that an address belongs to; `None` if no such place exists.
+    /// Returns the unit that contains an address; `None` if there is no such address.
     pub fn unit_at(&self, at: Pba) -> Option<Unit> {
         self.plan.place(at).map(|place| self.unit(place))
     }
@@ -60,7 +60,7 @@ impl Layout {
         }
     }
 
-    /// Returns the first block originally assigned to a unit, even if reallocated; or `None`.
+    /// Returns the first block originally assigned to a unit, if any, even if it was reallocated.
     pub fn original_block(&self, unit: Unit) -> Option<Lbn> {
         let blocks = self.plan.blocks_of_unit(self.unit_place(unit));
         blocks.map(|(first, ..)| first)
@@ -95,7 +95,7 @@ impl Layout {
         (at.0 >= zone.first_cylinder).then_some(zone.sectors_per_track)
     }
 
-    /// Returns the first and one past the last block of a zone; equal if it holds none.
+    /// Returns the first block of a zone and one past the last; they are equal if it has none.
     pub fn zone_blocks(&self, zone: usize) -> (Lbn, Lbn) {
         let zones = &self.plan.zones;
         let first = |zone: usize| match zones.get(zone) {
@@ -105,7 +105,7 @@ impl Layout {
         (Lbn(first(zone)), Lbn(first(zone + 1)))
     }
 
-    /// Returns true if a block is no longer where it was originally.
+    /// Returns true if a block has been moved from its original place.
     ///
     /// # Panics
     /// If `at` is beyond the capacity.
@@ -132,7 +132,7 @@ impl Layout {
         Lbn(high)
     }
 
-    /// Returns the original cylinder of a block; it never decreases with the block.
+    /// Returns the original cylinder of a block, which never decreases as blocks increase.
     fn original_cylinder(&self, at: Lbn) -> Cylinder {
         let pba = self.pba(at);
         let place = self.plan.place(pba);
@@ -179,7 +179,7 @@ mod tests {
         }
     }
 
-    /// Compares with the blocks one by one.
+    /// Checks every block.
     #[test]
     fn cylinders_and_places_match_those_of_the_blocks() {
         let layout = Layout::new(&small()).unwrap();
@@ -187,7 +187,7 @@ mod tests {
         let mut moved = 0;
         for n in 0..capacity {
             let (at, pba) = (Lbn(n), layout.pba(Lbn(n)));
-            // 36 blocks a cylinder in the first zone, 26 in the second.
+            // A cylinder has 36 blocks in the first zone and 26 in the second.
             let (zone, size) = if n < 360 { (0, 36) } else { (360, 26) };
             let end = (n - zone) / size * size + zone + size;
             assert_eq!(layout.cylinder_end(at), Lbn(end), "{n}");

@@ -1,7 +1,7 @@
-//! Computes the role of each physical place: data, reserved, spare or slipped.
+//! The role of each physical place: data, reserved, spare or slipped.
 //!
-//! Uses arithmetic on a zone's regions and a binary search in its slips, so it stores a few numbers
-//! per zone and nothing per track. It provides the inverse mapping from a place to its block.
+//! Roles are computed from a zone's regions and a binary search in its slips, so the plan stores a
+//! few numbers per zone and nothing per track. It also maps a place back to its block.
 
 use super::check::zone_error;
 use super::grid::{Piece, PieceList, Pieces};
@@ -41,39 +41,40 @@ pub(super) struct ZonePlace {
 
 /// The regions of one zone.
 ///
-/// Its places fall into regions of one size (the last may be shorter); each region sets aside the
-/// same number of places, and slipping uses these up. A region's data are its first places that are
-/// not slipped, or its last ones if spares are at the front, so that each region holds the same
-/// number of blocks regardless of slips. The zone's first such places are reserved.
+/// The places of a zone form regions of one size, except that the last may be shorter. Each region
+/// sets aside the same number of places as spares, and each slip uses one of these up. Data are in
+/// the first places that are not slipped, or in the last ones if spares are at the front, so that
+/// the number of blocks of a region does not depend on slips. The zone's first data places are
+/// reserved.
 #[derive(Debug)]
 pub(super) struct ZonePlan {
     pub(super) first_cylinder: u32,
     pub(super) end_cylinder: u32,
     pub(super) sectors_per_track: u64,
     pub(super) places: u64,
-    /// Places in a unit of sparing.
+    /// Number of places in a unit of sparing.
     pub(super) unit: u64,
     pub(super) region: u64,
     spares: u64,
     spares_in_front: bool,
     /// Slipped units, in ascending order.
     pub(super) slips: Vec<u64>,
-    /// Slips rotate the tracks of the regions after theirs.
+    /// True if a slip rotates the tracks of all regions after its own.
     slips_turn_tracks: bool,
     reserved: u64,
-    /// Block of the first place that is mapped and not reserved.
+    /// The block in the first place that is mapped and not reserved.
     pub(super) first_block: u64,
 }
 
 struct Stretch {
-    /// True in a region with slips, counted over the zone's places; otherwise counted over data.
+    /// True in a region with slips, where all places are counted; otherwise only data are counted.
     is_slipped: bool,
     first: u64,
     sectors: u64,
 }
 
 impl ZonePlan {
-    /// Assumes that `check` has validated the zone's numbers.
+    /// Creates the plan of a zone that `check` has validated.
     fn new(zone: &Zone, g: &Geometry) -> Self {
         let spt = u64::from(zone.sectors_per_track);
         let cylinder = u64::from(g.surfaces) * spt;
@@ -91,7 +92,7 @@ impl ZonePlan {
             _ => places,
         };
         let spares = match g.sparing {
-            // Slipped sectors are missing, or replaced at the disk's end.
+            // Slipped sectors have no replacement, or one at the end of the disk.
             Sparing::None | Sparing::SectorsPerDisk => slips.len() as u64 * unit,
             _ => zone.spares * unit,
         };
@@ -138,7 +139,7 @@ impl ZonePlan {
         self.places - regions * self.spares
     }
 
-    /// Returns the position of `place` in the zone's data, or its role if slipped or spare.
+    /// Returns the index of `place` in the zone's data, or its role if it is slipped or spare.
     fn rank(&self, place: u64) -> Result<u64, Role> {
         let unit = place / self.unit;
         if self.slips.binary_search(&unit).is_ok() {
@@ -192,7 +193,7 @@ impl ZonePlan {
             self.slipped_region(region, &mut stretches);
             next = region + 1;
         }
-        // Nothing follows a slip in a short last region.
+        // No stretch follows a slip in a short last region.
         let first = next * data;
         stretches.push(Stretch {
             is_slipped: false,
@@ -235,7 +236,7 @@ pub(super) struct Plan {
 }
 
 impl Plan {
-    /// Creates the plan of a geometry whose zones `check` has found sound.
+    /// Creates the plan of a geometry whose zones `check` has validated.
     pub(super) fn new(g: &Geometry) -> Result<Self, InputError> {
         let mut zones: Vec<_> = g.zones.iter().map(|zone| ZonePlan::new(zone, g)).collect();
         let mut block = 0;
@@ -308,8 +309,8 @@ impl Plan {
         })
     }
 
-    /// Returns the exported blocks of the unit of sparing that begins at `at`: first, end, and the
-    /// number of the unit's places before them. `None` if it has no such block.
+    /// Returns the exported blocks of the unit of sparing that begins at `at`: the first, one past
+    /// the last, and the number of places before them. `None` if it has none.
     pub(super) fn blocks_of_unit(&self, at: ZonePlace) -> Option<(Lbn, Lbn, u64)> {
         let zone = &self.zones[at.zone];
         let rank = zone.rank(at.place).ok()?;
@@ -337,7 +338,7 @@ impl Plan {
         ZonePlace { place, ..at }
     }
 
-    /// Returns the bounds of the units with spares for `defect`; the last block is at `last`.
+    /// Returns the bounds of units that may be spares for `defect`; the last block is at `last`.
     pub(super) fn spares_for(&self, defect: ZonePlace, last: ZonePlace) -> (ZonePlace, ZonePlace) {
         if self.spares_at_disk_end {
             let (zone, place) = (self.zones.len(), 0);
@@ -392,13 +393,13 @@ impl Plan {
                 }
             }
         }
-        assert_eq!(block, self.capacity, "plan and pieces disagree");
+        assert_eq!(block, self.capacity, "pieces must cover the capacity");
         list.finish()
     }
 }
 
-/// Checks that the capacity plus the unused sectors equals what the zones map. One that is too
-/// small is as wrong as one that is too large: both result from a mistyped zone.
+/// Checks that the capacity plus the unused sectors equals the number of sectors that the zones
+/// map. Too small a capacity is an error too, because it may result from a mistyped zone.
 fn check_capacity(g: &Geometry, mapped: u64) -> Result<(), InputError> {
     let unused = g.unused_sectors.0;
     let Some(exported @ 1..) = mapped.checked_sub(unused) else {

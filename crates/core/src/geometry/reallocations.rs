@@ -1,4 +1,4 @@
-//! Defective places whose blocks moved to spares: listed ones, and randomly grown ones.
+//! Defective places, listed or randomly grown, whose blocks have moved to spares.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,7 +15,7 @@ use crate::units::Lbn;
 /// Returns the address of a block in the layout without reallocations.
 type PbaOf<'a> = &'a dyn Fn(Lbn) -> Pba;
 
-/// Every reallocated unit, by the first place of the unit and of its spare unit.
+/// Every reallocated unit with its spare, each given by its first place.
 #[derive(Debug, Default)]
 pub(super) struct Reallocations {
     by_defective: Vec<(ZonePlace, ZonePlace)>,
@@ -54,7 +54,7 @@ impl Reallocations {
         pieces
     }
 
-    /// Returns the place whose contents are at `at`: another one if that is a spare in use.
+    /// Returns the place whose contents are now at `at`, which differs if `at` is a spare in use.
     pub(super) fn original(&self, plan: &Plan, at: ZonePlace) -> Option<ZonePlace> {
         let first = plan.unit_start(at);
         let offset = at.place - first.place;
@@ -68,7 +68,7 @@ impl Reallocations {
         find(&self.by_defective, first).is_err().then_some(at)
     }
 
-    /// Returns all pairs of a defective unit and its spare, by their first places.
+    /// Returns all pairs of a defective unit and its spare, each given by its first place.
     pub(super) fn pairs(&self) -> &[(ZonePlace, ZonePlace)] {
         &self.by_defective
     }
@@ -88,13 +88,13 @@ struct Ledger<'a> {
     replacements: BTreeMap<ZonePlace, ZonePlace>,
     /// Spares that are in use, or defective themselves.
     used: BTreeSet<ZonePlace>,
-    /// Start of the search for the next free spare, by the first place that may hold one.
+    /// Start of the search for the next free spare, keyed by the first place of its region.
     cursors: BTreeMap<ZonePlace, ZonePlace>,
 }
 
 impl<'a> Ledger<'a> {
     /// Number of consecutive failures after which a geometry is rejected. A region is selected in
-    /// proportion to its blocks: one with a ten-thousandth of them is missed once in e^26 times.
+    /// proportion to its blocks: one with 1/10,000 of them is missed once in e^26 times.
     const MISSES_MAX: u32 = 1 << 18;
 
     fn new(plan: &'a Plan) -> Self {
@@ -149,7 +149,7 @@ impl<'a> Ledger<'a> {
         Ok(())
     }
 
-    /// Reallocates units at random blocks. One that is defective, or has no free spare, is skipped.
+    /// Reallocates units of random blocks. Skips those that are defective or have no free spare.
     fn add_grown(&mut self, grown: GrownDefects, pba: PbaOf<'_>) -> Result<(), InputError> {
         let mut random = Pcg64::seed_from_u64(grown.seed);
         for n in 0..grown.count {
@@ -167,7 +167,7 @@ impl<'a> Ledger<'a> {
         Ok(())
     }
 
-    /// Returns the unit that holds `lbn`, and the spare that can take its place.
+    /// Returns the unit that holds `lbn`, and the spare that can replace it.
     fn reallocation(&mut self, lbn: Lbn, pba: PbaOf<'_>) -> Option<(ZonePlace, ZonePlace)> {
         let from = self.plan.unit_start(self.plan.place(pba(lbn))?);
         if self.replacements.contains_key(&from) {

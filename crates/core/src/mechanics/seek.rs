@@ -9,21 +9,21 @@ use crate::units::{Cylinder, Span};
 /// Arm movement, head switch and write settle for every distance, operation and head change.
 #[derive(Clone, Debug)]
 pub struct SeekTimes {
-    /// By cylinders inward, the longest outward seek first.
+    /// One row per signed distance, from the longest outward seek to the longest inward one.
     rows: Arc<[SeekEntry]>,
     /// Number of cylinders minus one: the row of distance zero.
     zero_row: u32,
-    /// The shortest movement of any kind over at least this distance, by distance.
+    /// By distance, the shortest movement of any kind over at least that distance.
     min: Arc<[u32]>,
-    /// The row of distance zero for a transfer that continues: without the settle of a request.
+    /// The row of distance zero for a continuing transfer, which skips the settle of a request.
     onward: SeekEntry,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
 struct SeekEntry {
-    /// Only the arm, before a read and before a write.
+    /// Arm movement alone, before a read and before a write.
     seek: [u32; 2],
-    /// With head switch and settle, by operation and by whether the head changes.
+    /// Total with head switch and settle, by operation and by whether the head changes.
     total: [[u32; 2]; 2],
 }
 
@@ -37,7 +37,14 @@ impl SeekTimes {
         let rows: Arc<[SeekEntry]> = distances
             .map(|(d, extra)| SeekEntry::new(mechanics, d, extra, cylinders))
             .collect();
-        let shortest = |row: usize| *rows[row].total.as_flattened().iter().min().expect("four");
+        let shortest = |row: usize| {
+            *rows[row]
+                .total
+                .as_flattened()
+                .iter()
+                .min()
+                .expect("a row has four totals")
+        };
         let without_settle = Mechanics {
             track_settle: Span::ZERO,
             cylinder_settle: Span::ZERO,
@@ -63,8 +70,9 @@ impl SeekTimes {
         &self.rows[(self.zero_row + to.0 - from.0) as usize]
     }
 
-    /// Returns the movement from one cylinder to another: (arm, additional head switch and settle).
-    /// The sum is never negative. A transfer that `continues` skips the settle of a request.
+    /// Returns the times of the arm, and of additional head switch and settle, between two
+    /// cylinders. The sum is never negative. A transfer that `continues` skips the settle of a
+    /// request.
     #[inline]
     pub fn parts(
         &self,
@@ -101,7 +109,7 @@ impl SeekTimes {
 }
 
 impl SeekEntry {
-    /// Creates the row of distance `d`, which takes `extra` longer than the curves say.
+    /// Creates the row of distance `d`, whose seeks take `extra` longer than the curve says.
     fn new(mechanics: &Mechanics, d: u32, extra: Span, cylinders: u32) -> Self {
         let write = mechanics.write_seek.as_ref().unwrap_or(&mechanics.seek);
         let seek =
@@ -116,7 +124,7 @@ impl SeekEntry {
                 (0, true) => mechanics.cylinder_settle,
                 _ => Span::ZERO,
             };
-            // The longer of seek and switch; with the settle, at least zero.
+            // The longer of seek and head switch, plus the settle; at least zero.
             (switch.max(seek[op]) + settle).or_zero() + track_settle
         };
         let total = [0, 1].map(|op| [total(op, false), total(op, true)]);
@@ -167,8 +175,8 @@ mod tests {
             (1000, true, 15.7),
             (0, false, 0.0),
             (0, true, 2.5),
-            // 3.24 + 0.40 * 19.570386 = 11.068154, where the line would give 11.0725;
-            // 8.20 + 0.0075 * 384 = 11.08, where the root would give 11.078367.
+            // 3.24 + 0.40 * 19.570386 = 11.068154; the line would give 11.0725. 8.20 + 0.0075 * 384
+            // = 11.08; the root would give 11.078367.
             (383, false, 11.068154),
             (384, false, 11.08),
         ] {

@@ -7,7 +7,7 @@ use crate::sched::{Knowledge, PolicyConfig};
 use crate::stack::{BoxedDevice, InsufficientKnowledge};
 use crate::units::{Lbn, SectorCount};
 
-/// The parameters of a mirrored pair. By default reads are routed in turn, in FCFS order.
+/// The parameters of a mirrored pair. By default, reads are routed in turn, and queues are FCFS.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MirrorConfig {
     /// The order in which each member serves the commands that wait for it.
@@ -16,11 +16,11 @@ pub struct MirrorConfig {
     pub reads: ReadDispatch,
     /// The copies that a write waits for.
     pub writes: WriteCompletion,
-    /// The second member holds units of this many blocks in the opposite order. At least one; an
-    /// incomplete unit at the end of the device keeps its position.
+    /// If given, the second member holds units of this many blocks, at least one, in the opposite
+    /// order. An incomplete unit at the end of the device keeps its position.
     pub transposed: Option<SectorCount>,
-    /// The rules by which writes go to the members; `None` means immediately. Requires a shared
-    /// queue, and writes that complete with both copies.
+    /// The rules by which writes wait for the members; with `None`, they do not wait. Requires a
+    /// shared queue, and writes that complete with both copies.
     pub destaging: Option<DestageConfig>,
     /// The members that fail, each at most once.
     pub failures: Vec<Failure>,
@@ -35,7 +35,7 @@ pub struct MirrorConfig {
 pub struct RebuildConfig {
     /// The share of the time in which the rebuild is in progress, above 0 and at most 1.
     pub share_fraction: f64,
-    /// The blocks that a step reads and writes, from 1 to [`Request::MAX_SECTORS`].
+    /// The number of blocks that a step reads and writes, from 1 to [`Request::MAX_SECTORS`].
     pub unit: SectorCount,
 }
 
@@ -48,8 +48,8 @@ pub enum ReadDispatch {
     Divided {
         /// The first block of the second member's half.
         pivot: Lbn,
-        /// A member without waiting commands takes a read of the other's half if more than this
-        /// many commands wait for the other; `None` never allows this.
+        /// A member without waiting commands takes a read of the other half if more than this many
+        /// commands wait for the other member; with `None`, it never does.
         relaxed: Option<u64>,
     },
     /// The queue of one member.
@@ -65,10 +65,10 @@ impl Default for ReadDispatch {
 /// The copies that a write waits for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WriteCompletion {
-    /// Both copies, so the write completes with the later one.
+    /// Both copies, so the write completes with the later copy.
     #[default]
     Both,
-    /// The first that succeeds. A flush then covers only what is written so far.
+    /// The first copy that succeeds. A flush then covers only the copies that are already written.
     First,
 }
 
@@ -88,8 +88,16 @@ pub(super) fn check_knowledge(
         check(name, Knowledge::Times)?;
     }
     if let Some(destaging) = config.destaging {
-        assert_eq!(config.reads, ReadDispatch::Shared, "for destaging");
-        assert_eq!(config.writes, WriteCompletion::Both, "for destaging");
+        assert_eq!(
+            config.reads,
+            ReadDispatch::Shared,
+            "destaging needs a shared queue"
+        );
+        assert_eq!(
+            config.writes,
+            WriteCompletion::Both,
+            "destaging needs both copies"
+        );
         let (needed, name) = destaging.order.required_knowledge();
         check(name, needed)?;
     }

@@ -12,11 +12,11 @@
 //! | [`SideState::is_in_batch`] | Sw1, Sw2 | a member is processing a batch |
 //! | [`PairState::turn`] | Turn | the member that processes the next batch (ADU) |
 //!
-//! Sr, the switch for reads of AD-CP, is `RQ >= TR`.
+//! Sr, the read switch of AD-CP, is `RQ >= TR`.
 //!
-//! Beyond the thesis: while a member is missing or being rebuilt, members take no turns
-//! ([`PairState::is_degraded`]); and writes do not wait for a full batch while the cache needs room
-//! or a rebuild waits for them ([`PairState::is_hurrying`]).
+//! Two rules go beyond the thesis. While a member is missing or being rebuilt, members do not take
+//! turns ([`PairState::is_degraded`]). Writes do not wait for a full batch while the cache needs
+//! room or a rebuild waits for them ([`PairState::is_hurrying`]).
 
 use std::collections::VecDeque;
 
@@ -35,14 +35,14 @@ pub struct DestageConfig {
     pub order: BatchOrder,
 }
 
-/// The rules for the beginning of batches.
+/// The rules for when a batch begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DestageScheme {
     /// Alternating deferred updates (ADU, liu05 section 8.1.1): writes are processed only in
     /// batches, by the members in turn.
     Alternating,
-    /// Alternating destages with conditional priority (AD-CP, liu05 section 8.1.2): also single
-    /// writes while no read waits, and no batch begins while `reads` (TR) or more wait.
+    /// Alternating destages with conditional priority (AD-CP, liu05 section 8.1.2): single writes
+    /// are also processed while no read waits, and no batch begins while TR or more reads wait.
     Conditional {
         /// TR, at least one.
         reads: usize,
@@ -56,14 +56,14 @@ pub enum BatchOrder {
     Ascending,
     /// Always the write with the shortest access time (SATF).
     Nearest,
-    /// By access time from the position of the arm at the beginning of the batch.
+    /// By ascending access time from the position of the arm at the beginning of the batch.
     AccessAtStart,
-    /// The order whose last write completes earliest. For batches of up to ten.
+    /// The order in which the last write completes earliest. For batches of up to ten writes.
     Optimal,
 }
 
 impl BatchOrder {
-    /// Returns the knowledge about the members that it needs, and its name.
+    /// Returns the knowledge about the members that the order needs, and the name of the order.
     pub(super) fn required_knowledge(self) -> (Knowledge, &'static str) {
         match self {
             Self::Ascending => (Knowledge::Blocks, "ascending"),
@@ -81,18 +81,18 @@ pub(super) struct PairState {
     pub sides: [SideState; 2],
     /// The member that processes the next batch, if both have one.
     pub turn: usize,
-    /// True if writes must not wait for a full batch: the cache needs room or has to be emptied, or
-    /// a rebuild waits for them.
+    /// True if writes must not wait for a full batch, because the cache needs room or has to be
+    /// emptied, or because a rebuild waits for them.
     pub is_hurrying: bool,
-    /// True if a member is missing or the spare incomplete: then no member waits for its turn.
+    /// True if a member is missing or the spare is incomplete. No member then waits for its turn.
     pub is_degraded: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct SideState {
-    /// Waiting writes outside batches.
+    /// Number of waiting writes that are not in a batch.
     pub writes: usize,
-    /// Writes of its batch that it has not begun.
+    /// Number of writes of its batch that have not begun.
     pub batch: usize,
     /// True if it is processing a batch, or serving the last write of one.
     pub is_in_batch: bool,
@@ -102,17 +102,13 @@ pub(super) struct SideState {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Choice {
     Read,
-    /// Serves the oldest write.
     Write,
-    /// Starts a batch of the oldest writes.
     BeginBatch,
-    /// Serves the next write of its batch.
     ContinueBatch,
     Wait,
 }
 
 impl DestageConfig {
-    /// Chooses the next action of `member`, which is free.
     pub(super) fn choose(&self, state: &PairState, member: usize) -> Choice {
         let own = &state.sides[member];
         if own.batch > 0 {
@@ -125,7 +121,7 @@ impl DestageConfig {
         }
     }
 
-    /// Returns true if enough writes wait for a member to begin a batch.
+    /// Returns true if enough writes wait for a member for it to begin a batch.
     fn has_batch(&self, state: &PairState, member: usize) -> bool {
         let writes = state.sides[member].writes;
         writes >= self.batch || (state.is_hurrying && writes > 0)
@@ -134,10 +130,10 @@ impl DestageConfig {
     /// Applies ADU:
     ///
     /// 1. A member whose turn it is begins a batch once TW writes wait for it. While the other
-    ///    member is in a batch, it does so only if no read waits. If writes must not wait, a member
-    ///    without waiting writes loses its turn. A degraded pair has no turns.
+    ///    member is in a batch, it begins one only if no read waits. If writes must not wait, a
+    ///    member without waiting writes loses its turn. A degraded pair does not take turns.
     /// 2. Otherwise it serves a read.
-    /// 3. Otherwise it waits: fewer writes than TW are not processed.
+    /// 3. Otherwise it waits: fewer than TW writes are not processed.
     fn alternate(&self, state: &PairState, member: usize) -> Choice {
         let is_other_empty = state.is_hurrying && state.sides[1 - member].writes == 0;
         let is_its_turn = state.turn == member || is_other_empty || state.is_degraded;
@@ -255,12 +251,12 @@ impl WriteQueue {
         Some(next)
     }
 
-    /// Ends the batch if the member, now idle, has served all of it; returns true if so.
+    /// Ends the batch of a member, now idle, if all its writes are served. Returns true if so.
     pub fn end_batch(&mut self) -> bool {
         self.batch.take_if(|batch| batch.left == 0).is_some()
     }
 
-    /// Removes the write `id` if it waits.
+    /// Removes and returns the write `id` if it is waiting.
     pub fn take(&mut self, id: u64) -> Option<Pending> {
         if let Some(batch) = &mut self.batch
             && let Some(taken) = batch.policy.take(id)
@@ -312,10 +308,10 @@ mod tests {
         let full = side(4, 0);
         let busy = side(4, 2);
         for (state, member, step) in [
-            // Forced idleness: three writes do not make a batch.
+            // Forced idleness: three writes are not enough for a batch.
             (state(0, quiet, quiet), 0, Choice::Wait),
             (state(1, quiet, quiet), 0, Choice::Read),
-            // A batch goes before reads, at the member whose turn it is.
+            // The member whose turn it is begins its batch before it serves reads.
             (state(9, full, full), 0, Choice::BeginBatch),
             (state(9, full, full), 1, Choice::Read),
             (state(0, quiet, full), 1, Choice::Wait),
@@ -344,12 +340,12 @@ mod tests {
             (state(0, quiet, quiet), 1, Choice::Write),
             (state(1, quiet, quiet), 1, Choice::Read),
             (state(0, side(0, 0), quiet), 0, Choice::Wait),
-            // A batch at one, or in turn at both, while fewer than TR reads wait.
+            // While fewer than TR reads wait, one member begins a batch, or both do in turn.
             (state(2, full, quiet), 0, Choice::BeginBatch),
             (state(2, quiet, full), 1, Choice::BeginBatch),
             (state(2, full, full), 0, Choice::BeginBatch),
             (state(2, full, full), 1, Choice::Read),
-            // TR is reached: both members read.
+            // When TR reads wait, both members read.
             (state(3, full, full), 0, Choice::Read),
             // The other member is in a batch.
             (state(2, busy, full), 1, Choice::Read),
@@ -360,7 +356,7 @@ mod tests {
         }
     }
 
-    /// The remaining member, or the spare, does not wait for the other; all other rules apply.
+    /// The remaining member and the spare do not wait for each other; all other rules apply.
     #[test]
     fn a_degraded_pair_takes_no_turns() {
         let degraded = |reads, first, second| PairState {
@@ -371,11 +367,11 @@ mod tests {
         let adu = destaging(DestageScheme::Alternating);
         let ad_cp = destaging(DestageScheme::Conditional { reads: 3 });
         for (state, steps) in [
-            // The first is missing, and it is its turn.
+            // The first member is missing, and it would be its turn.
             (degraded(2, none, full), [Choice::BeginBatch; 2]),
             (degraded(3, none, full), [Choice::BeginBatch, Choice::Read]),
             (degraded(1, full, full), [Choice::BeginBatch; 2]),
-            // One writes, the other reads.
+            // One member writes, and the other reads.
             (degraded(1, side(0, 2), full), [Choice::Read; 2]),
             (degraded(0, none, side(3, 0)), [Choice::Wait, Choice::Write]),
         ] {

@@ -6,10 +6,9 @@ use crate::array::{Access, Commands};
 use crate::request::Op;
 use crate::units::SectorCount;
 
-/// The order of blocks on each member.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Layout {
-    /// The units of the second member, if their order is reversed there.
+    /// The units of the second member, if it holds them in reverse order.
     pub(super) transposed: Option<Units>,
 }
 
@@ -21,8 +20,8 @@ pub(super) struct Units {
 }
 
 impl Layout {
-    /// Returns the layout of members of `sectors` blocks; with `unit`, the second holds units of
-    /// `unit` blocks in the opposite order.
+    /// Returns the layout of members of `sectors` blocks. With `unit`, the second member holds
+    /// units of `unit` blocks in the opposite order.
     pub(super) fn new(unit: Option<SectorCount>, sectors: SectorCount) -> Self {
         let transposed = unit.map(|SectorCount(size)| Units {
             size,
@@ -41,7 +40,6 @@ impl Layout {
         }
     }
 
-    /// Returns the commands for the copy of a request at a member.
     #[inline(always)]
     pub(super) fn commands(&self, member: usize, op: Op, blocks: Range<u64>) -> Commands {
         let access = |blocks: Range<u64>| {

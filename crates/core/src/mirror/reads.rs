@@ -1,4 +1,4 @@
-//! The choice of the member for a read, and the retry at the other one.
+//! The choice of the member for a read, and the retry on the other one.
 
 use super::routing::Prospect;
 use super::{Division, Mirror, Pair};
@@ -10,13 +10,12 @@ use crate::stack::BoxedDevice;
 use crate::units::{Instant, Span};
 
 impl Mirror {
-    /// Returns the first command that `request` would make at a member.
     fn first_command(&self, member: usize, request: &Request) -> Request {
         let commands = self.copy_commands(member, request);
         member_command(request, request.id, &commands[0])
     }
 
-    /// Chooses the member for a read; `None` under a shared queue.
+    /// Chooses the member for a read; `None` for a shared queue.
     pub(super) fn route(&mut self, request: &Request, now: Instant) -> Option<usize> {
         let Pair { router, sides, .. } = &mut self.placement;
         let router = router.as_mut()?;
@@ -29,7 +28,7 @@ impl Mirror {
         Some(router.compare(now, &prospects))
     }
 
-    /// Returns the commands that a read would find at a member, and its own.
+    /// Returns the commands that are waiting for a member, and those of the read.
     pub(super) fn prospect(&self, member: usize, read: &Request) -> Prospect<'_> {
         let parts = self.parts.iter();
         let mut waiting: Vec<(u64, &Part)> = parts
@@ -54,7 +53,7 @@ impl Mirror {
         }
     }
 
-    /// Submits a read to a member that is free, or queues it at both.
+    /// Submits a read to a member that is free, or queues it for both.
     pub(super) fn share(&mut self, id: u64, request: &Request, now: Instant) {
         if let Some(divided) = self.placement.divided {
             return self.share_divided(divided, id, request, now);
@@ -69,7 +68,6 @@ impl Mirror {
         self.feed_pair(now);
     }
 
-    /// Passes a read to the member in whose half it begins.
     pub(super) fn share_divided(
         &mut self,
         divided: Division,
@@ -92,7 +90,7 @@ impl Mirror {
         self.feed_pair(now);
     }
 
-    /// Adds a read that waits for the other member to the reserve of a member.
+    /// Adds a read that waits for the other member to a member's reserve.
     pub(super) fn reserve(&mut self, member: usize, id: u64) {
         for index in 0..self.parts[id].commands.len() {
             let (_, pending) = self.command(id, index);
@@ -103,8 +101,8 @@ impl Mirror {
         self.placement.sides[member].load += 1;
     }
 
-    /// Removes the read that a member serves for the other from its reserve, if it has no other
-    /// commands and enough commands wait for the other.
+    /// Removes and returns a read from the reserve of a member, if the member has no commands of
+    /// its own and enough commands wait for the other.
     pub(super) fn next_of_other(&mut self, member: usize, now: Instant) -> Option<Request> {
         let threshold = self.placement.divided?.relaxed?;
         let others = self.members[1 - member].queue.len() as u64;
@@ -113,7 +111,7 @@ impl Mirror {
         }
         let reserve = self.placement.sides[member].reserve.as_mut()?;
         let taken = next_of(reserve, &self.members[member].device, now)?;
-        // From now on this member serves the rest of the read.
+        // From now on, this member serves the remaining commands of the read.
         self.prefer(member, part_of(taken.id).0);
         Some(taken)
     }
@@ -131,10 +129,10 @@ impl Mirror {
         }
     }
 
-    /// Returns a member that is free for a read: if both are, the one that would complete it
-    /// sooner, or the first in a tie.
+    /// Returns a member that is free for a read. If both are free, returns the one that would
+    /// complete it sooner, or the first in a tie.
     pub(super) fn free_member(&self, request: &Request, now: Instant) -> Option<usize> {
-        // Most often commands wait for both members, and nothing else needs to be checked.
+        // Usually commands wait for both members, and nothing else needs to be checked.
         if self.members.iter().all(|own| !own.queue.is_empty()) {
             return None;
         }
@@ -151,7 +149,7 @@ impl Mirror {
         }
     }
 
-    /// Ends the read `parent` at a member, or tries it at the other if it failed.
+    /// Ends the read `parent` on a member, or tries it on the other member if it failed.
     pub(super) fn end_read(&mut self, parent: u64, id: u64, done: &Completion) {
         let part = &self.parts[id];
         let member = part.member();
@@ -169,15 +167,15 @@ impl Mirror {
         self.end_part(id);
     }
 
-    /// Records that the copy at `member` is now at the other one.
+    /// Records that the copy of `member` has moved to the other member.
     pub(super) fn move_copy(&mut self, request: u64, id: u64, member: usize) {
         let parts = &mut self.parents[request].state.parts;
         (parts[member], parts[1 - member]) = (None, Some(id));
     }
 }
 
-/// Returns how long a device would take to reach and transfer the blocks of `command`: no time if
-/// it has them in its buffer, and `None` if it does not know.
+/// Returns how long a device would take to reach and transfer the blocks of `command`: zero if they
+/// are in its buffer, and `None` if the device does not know.
 fn access(device: &BoxedDevice, now: Instant, command: &Request) -> Option<Span> {
     if device.knowledge() < Knowledge::Times {
         return None;

@@ -13,24 +13,24 @@ use crate::units::{Instant, Lbn, Span};
 /// The routing of reads to the members of a pair (liu05 section 7.2).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Routing {
-    /// To either member with the same probability.
+    /// To either member, with equal probability.
     Uniform,
     /// To the members in turn.
     #[default]
     Cyclic,
-    /// By address: reads that begin before `pivot` to the first, all others to the second.
+    /// By address: reads that begin before `pivot` go to the first member, others to the second.
     Affinity {
         /// The first block of the second member's half.
         pivot: Lbn,
-        /// A read goes to the other member if the queue of its own member is longer by more than
-        /// this, including requests in service; `None` never allows this.
+        /// A read goes to the other member if the queue of its own member, including requests in
+        /// service, is longer by more than this; with `None`, it never does.
         relaxed: Option<u64>,
     },
-    /// To the shorter queue, including requests in service; at random if they are equal.
+    /// To the member with the shorter queue, including requests in service; at random in a tie.
     ShortestQueue,
     /// To the member that will complete the read sooner. Requires queues in order of arrival.
     ShortestResponse,
-    /// To the member that will serve the read faster from the position at which the last request in
+    /// To the member that will serve the read faster from the position in which the last request in
     /// its queue leaves the arm. Requires queues in order of arrival.
     LastRequest,
     /// To the member that minimizes the mean response time of all waiting requests and the read, if
@@ -41,8 +41,8 @@ pub enum Routing {
 }
 
 impl Routing {
-    /// Returns the policy that the members must have and the name of the routing, if it rehearses
-    /// requests on copies of the members.
+    /// If the routing rehearses requests on copies of the members, returns the policy that the
+    /// members must have and the name of the routing.
     pub fn rehearsed(self) -> Option<(&'static str, &'static str)> {
         match self {
             Self::Uniform | Self::Cyclic | Self::Affinity { .. } | Self::ShortestQueue => None,
@@ -54,11 +54,9 @@ impl Routing {
     }
 }
 
-/// A routing and its state.
 pub(super) struct Router {
     routing: Routing,
     generator: Generator,
-    /// The member whose turn it is.
     turn: usize,
 }
 
@@ -71,12 +69,12 @@ impl Router {
         }
     }
 
-    /// Returns true if it decides by rehearsals: see [`Self::compare`].
+    /// Returns true if the routing decides by rehearsals: see [`Self::compare`].
     pub fn rehearses(&self) -> bool {
         self.routing.rehearsed().is_some()
     }
 
-    /// Returns the member at which a read costs less by the routing's measure, the first in a tie.
+    /// Returns the member on which a read costs less by the routing's measure; the first in a tie.
     pub fn compare(&self, now: Instant, prospects: &[Prospect<'_>; 2]) -> usize {
         let [first, second] = prospects;
         let is_second = match self.routing {
@@ -102,7 +100,7 @@ impl Router {
         usize::from(is_second)
     }
 
-    /// Returns the member for a read without a rehearsal. `loads` are the lengths of the queues,
+    /// Returns the member for a read, without a rehearsal. `loads` are the lengths of the queues,
     /// including requests in service.
     pub fn route(&mut self, loads: [usize; 2], request: &Request) -> usize {
         match self.routing {
@@ -121,7 +119,7 @@ impl Router {
                 }
             }
             Routing::ShortestQueue if loads[0] == loads[1] => self.toss(),
-            // The other routings rehearse.
+            // The other routings need a rehearsal.
             _ => usize::from(loads[1] < loads[0]),
         }
     }
@@ -138,12 +136,12 @@ pub(super) struct Prospect<'a> {
     pub read: Vec<Request>,
 }
 
-/// Totals over requests that are served by shortest access time first.
+/// Totals of the requests of a member that serves them by shortest access time.
 #[derive(Clone, Copy, Default)]
 struct Totals {
-    /// From now to the completion of each request, with the last of its commands.
+    /// Sum of the times from now to the completion of the last command of each request.
     responses: Span,
-    /// From the choice of each command to its completion.
+    /// Sum of the times from the choice of each command to its completion.
     services: Span,
 }
 
@@ -169,7 +167,7 @@ impl Prospect<'_> {
         (begin, trial.completed_at())
     }
 
-    /// Returns the totals of the waiting commands, and of the read if it is `added`, in SATF order.
+    /// Returns the totals of the waiting commands, with the read if `added`, in SATF order.
     fn by_access(&self, now: Instant, added: bool) -> Totals {
         let (mut trial, mut at) = self.trial(now);
         let mut policy = Satf::default().policy(&trial);
@@ -177,7 +175,7 @@ impl Prospect<'_> {
             request,
             arrived: now,
         });
-        // The number of commands left of each request.
+        // For each request, the number of commands that are left.
         let mut left: BTreeMap<u64, u32> = BTreeMap::new();
         for pending in self.waiting.iter().copied().chain(read) {
             policy.add(pending, &trial);

@@ -1,4 +1,4 @@
-//! The layout of a pair, and pairs on real bytes.
+//! Tests of the layout of a pair, and of the data in pairs.
 
 use super::*;
 use crate::array::Access;
@@ -107,7 +107,7 @@ fn random_pair(
     let members = [(); 2].map(|()| devices.next().expect("a member"));
     let pair = Mirror::with_spare(members, devices.next(), &config);
     TestArray {
-        array: pair.expect("block numbers suffice"),
+        array: pair.expect("the policy needs only block numbers"),
         members: 2,
         has_spare,
         sectors,
@@ -115,7 +115,7 @@ fn random_pair(
     }
 }
 
-/// Covers both layouts, with completion by the later and by the first copy.
+/// Covers both layouts, and writes that complete with the later or the first copy.
 #[test]
 fn reads_return_what_was_written() {
     let pair = |dice: &mut Generator, log: &Log| random_pair(random_config, dice, log);

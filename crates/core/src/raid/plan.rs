@@ -1,4 +1,4 @@
-//! The layout of a striped array, and the commands that a request makes at its members: pure data.
+//! The layout of a striped array, and the commands that a request causes on its members: pure data.
 
 use std::ops::Range;
 
@@ -6,16 +6,15 @@ use crate::array::{Access, Commands, Plan};
 use crate::request::{Op, Request};
 use crate::units::{Lbn, SectorCount};
 
-/// The redundancy in a row of stripe units.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Redundancy {
     None,
-    /// A unit of parity, left-symmetric (RAID 5): in row 0 at the last member, in each following
-    /// row one member further left, and the data begin at the member after it.
+    /// A unit of parity, left-symmetric (RAID 5): on the last member in row 0 and one member
+    /// further left in each following row; the data begin on the member after it.
     Parity,
 }
 
-/// Rows of stripe units, with one unit of each row at each member.
+/// Rows of stripe units, with one unit of each row on each member.
 ///
 /// If the members are not a whole number of units long, the units of the last row are shorter, so
 /// that every block of the members is used.
@@ -24,25 +23,23 @@ pub struct Layout {
     redundancy: Redundancy,
     members: u64,
     unit: u64,
-    /// The blocks of a member.
     sectors: u64,
 }
 
-/// A row of stripe units.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StripeRow {
     pub index: u64,
-    /// The first block of the array in it.
+    /// The first block of the array in the row.
     pub first: u64,
-    /// Its first block on every member.
+    /// The first block of the row on every member.
     pub start: u64,
-    /// The blocks of each unit.
+    /// The number of blocks in each unit.
     pub unit: u64,
 }
 
 impl Layout {
-    /// Returns the layout of at least one member, or three with parity, of `sectors` blocks each,
-    /// in units of `unit` blocks, at least one.
+    /// Returns the layout of `members` members of `sectors` blocks each, in units of `unit` blocks.
+    /// Panics if there are too few members (three with parity), or if a member or unit is empty.
     pub fn new(
         redundancy: Redundancy,
         members: usize,
@@ -54,7 +51,7 @@ impl Layout {
             Redundancy::Parity => 3,
         };
         assert!(members >= min, "too few members: {members}");
-        assert!(unit.0 > 0 && sectors.0 > 0, "empty unit or member");
+        assert!(unit.0 > 0 && sectors.0 > 0, "a unit or a member is empty");
         Self {
             redundancy,
             members: members as u64,
@@ -71,7 +68,6 @@ impl Layout {
         }
     }
 
-    /// Returns the number of data blocks.
     pub fn capacity(&self) -> SectorCount {
         SectorCount(self.width() * self.sectors)
     }
@@ -92,7 +88,7 @@ impl Layout {
         self.sectors.div_ceil(self.unit)
     }
 
-    /// Returns row number `index`; it has no blocks if it is beyond the last.
+    /// Returns row number `index`. A row beyond the last has no blocks.
     pub fn row(&self, index: u64) -> StripeRow {
         let start = index * self.unit;
         StripeRow {
@@ -103,12 +99,10 @@ impl Layout {
         }
     }
 
-    /// Returns the row of a block of the array.
     pub fn row_of(&self, block: Lbn) -> StripeRow {
         self.row(block.0 / (self.unit * self.width()))
     }
 
-    /// Returns the member with the parity of a row.
     pub fn parity(&self, row: u64) -> Option<usize> {
         let last = self.members - 1;
         self.has_parity()
@@ -146,7 +140,7 @@ impl Layout {
 }
 
 impl StripeRow {
-    /// Returns the number of the data unit of a block of this row, and its offset there.
+    /// Returns the number of the data unit that contains a block, and the offset of the block.
     pub fn unit_of(&self, block: u64) -> (u64, u64) {
         let offset = block - self.first;
         (offset / self.unit, offset % self.unit)
@@ -157,12 +151,12 @@ impl StripeRow {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Health {
     pub failed: Option<usize>,
-    /// The first row that has not been rebuilt: before it the spare replaces the failed member.
+    /// The first row that has not been rebuilt. The spare serves all earlier rows.
     pub rebuilt: u64,
 }
 
 impl Health {
-    /// Returns the health of an array without a member that cannot be read.
+    /// Returns the health of an array that has lost `member` and has rebuilt nothing.
     pub fn without(member: usize) -> Self {
         Self {
             failed: Some(member),
@@ -170,13 +164,12 @@ impl Health {
         }
     }
 
-    /// Returns the member that is missing in a row.
     pub fn missing(&self, row: u64) -> Option<usize> {
         self.failed.filter(|_| row >= self.rebuilt)
     }
 }
 
-/// Plans the rebuild of the next row: reads of the other units, and a write of the failed one.
+/// Plans the rebuild of the next row: reads of the other units, and a write of the missing unit.
 pub fn rebuild(layout: &Layout, health: Health) -> Plan {
     let row = layout.row(health.rebuilt);
     let access = |member: usize| {
@@ -209,8 +202,8 @@ pub fn plan(layout: &Layout, health: Health, request: &Request, each: &mut impl 
     }
 }
 
-/// Returns the commands that transfer the blocks from `first` to before `end` and nothing else: one
-/// for each run of consecutive blocks at a member.
+/// Returns the commands that transfer exactly the blocks `[first, end)`: one for each run of
+/// consecutive blocks on a member.
 fn transfers(layout: &Layout, op: Op, first: u64, end: u64) -> Commands {
     let (top, bottom) = (layout.row_of(Lbn(first)), layout.row_of(Lbn(end - 1)));
     let width = layout.width();
@@ -227,7 +220,7 @@ fn transfers(layout: &Layout, op: Op, first: u64, end: u64) -> Commands {
         let member = layout.member(top.index, unit);
         return Commands::One(Access::new(member, op, top.start + offset, end - first));
     }
-    // This few units are all on different members, even with left-symmetric parity.
+    // So few units are all on different members, even with left-symmetric parity.
     let mut start = first;
     let mut row = top;
     let mut accesses = Vec::with_capacity(units as usize);
@@ -244,7 +237,7 @@ fn transfers(layout: &Layout, op: Op, first: u64, end: u64) -> Commands {
     accesses.into_iter().collect()
 }
 
-/// Returns the commands of [`transfers`] for one member, over `rows`.
+/// Returns the commands of [`transfers`] for one member in `rows`.
 fn runs(
     layout: &Layout,
     op: Op,
@@ -282,7 +275,7 @@ struct RowPart {
 }
 
 impl RowPart {
-    /// Returns the offsets of `row` that `blocks` cover: at least one.
+    /// Returns the part of `row` that `blocks` cover, which must not be empty.
     fn new(layout: &Layout, row: StripeRow, blocks: &Range<u64>) -> Self {
         let end = blocks.end.min(layout.end(&row));
         let (last, offset) = row.unit_of(end - 1);
@@ -293,7 +286,6 @@ impl RowPart {
         }
     }
 
-    /// Returns the covered offsets of a unit.
     fn offsets(&self, unit: u64) -> Range<u64> {
         if unit < self.from.0 || unit > self.to.0 {
             return 0..0;
@@ -305,8 +297,8 @@ impl RowPart {
         start..end
     }
 
-    /// Returns the offsets that one command for the parity covers: from the first to the last that
-    /// is covered in any unit.
+    /// Returns the offsets for one command that transfers the parity: from the first to the last
+    /// offset that is covered in any unit.
     fn hull(&self) -> Range<u64> {
         if self.from.0 == self.to.0 {
             return self.from.1..self.to.1;
@@ -321,7 +313,7 @@ impl RowPart {
     }
 }
 
-/// Plans a write to rows with parity: a part for consecutive full rows, and one for each other row.
+/// Plans a write to rows with parity: a part for each run of full rows and each other row.
 fn plan_write(layout: &Layout, health: Health, first: u64, end: u64, each: &mut impl FnMut(Plan)) {
     let mut start = first;
     while start < end {
@@ -354,7 +346,6 @@ fn plan_write(layout: &Layout, health: Health, first: u64, end: u64, each: &mut 
     }
 }
 
-/// Plans a write to a part of a row.
 fn plan_row(layout: &Layout, health: Health, part: &RowPart, blocks: Range<u64>) -> Plan {
     let row = part.row.index;
     let missing = health.missing(row);
@@ -368,11 +359,11 @@ fn plan_row(layout: &Layout, health: Health, part: &RowPart, blocks: Range<u64>)
     let parity_write = parity.and_then(|parity| part.access(parity, Op::Write, &hull));
     let writes: Vec<Access> = data.chain(parity_write).filter(is_alive).collect();
     let reads = match missing {
-        // This row has no parity that must stay valid.
+        // The parity of this row is missing.
         Some(missing) if Some(missing) == parity => Vec::new(),
         Some(missing) => {
-            // Where the missing unit is written, the parity is computed from all others, elsewhere
-            // from the old parity.
+            // At offsets at which the missing unit is written, the parity is computed from all
+            // other units; at all others, it is computed from the old parity.
             let unit = layout.data_unit(row, missing);
             let lost = unit.map_or(0..0, |unit| part.offsets(unit));
             let mut reads = reads_for_parity(layout, part, &lost);
@@ -400,8 +391,8 @@ fn plan_row(layout: &Layout, health: Health, part: &RowPart, blocks: Range<u64>)
     }
 }
 
-/// Returns the reads for the new parity of a write: all data of the row at the offsets
-/// `recomputed`, which begin or end with the hull, and elsewhere the old parity and data.
+/// Returns the reads that a write needs for the new parity: the data that it does not write at the
+/// offsets `recomputed`, which begin or end with the hull, and elsewhere the old data and parity.
 fn reads_for_parity(layout: &Layout, part: &RowPart, recomputed: &Range<u64>) -> Vec<Access> {
     let row = part.row.index;
     let modified = hull_without(&part.hull(), recomputed);
@@ -422,7 +413,7 @@ fn reads_for_parity(layout: &Layout, part: &RowPart, recomputed: &Range<u64>) ->
     data.chain(parity).collect()
 }
 
-/// Plans a read from an array with a failed member, whose blocks the rest of the row determines.
+/// Plans a read from an array in which the blocks of a failed member have to be computed.
 fn plan_read(layout: &Layout, health: Health, first: u64, end: u64, each: &mut impl FnMut(Plan)) {
     let mut pending = first;
     let mut start = first;
@@ -458,7 +449,7 @@ fn plan_read(layout: &Layout, health: Health, first: u64, end: u64, each: &mut i
     }
 }
 
-/// Returns the smallest range that contains both; an empty range is ignored.
+/// Returns the smallest range that contains both ranges. An empty range is ignored.
 fn join(one: Range<u64>, other: Range<u64>) -> Range<u64> {
     match (one.is_empty(), other.is_empty()) {
         (true, _) => other,

@@ -1,4 +1,4 @@
-//! RAID 5 on real bytes.
+//! Tests of the data in RAID 5 arrays.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use crate::random::{Generator, below};
 
 impl Model for Stripes {
     const IS_SERIAL: bool = true;
-    const ENDS_LATE: bool = true;
+    const FAILED_COMPLETE: bool = true;
     const WRITES: u64 = 2;
 
     fn max_sectors(dice: &mut Generator, blocks: u64) -> u64 {
@@ -28,7 +28,7 @@ impl Model for Stripes {
         health.missing(start / layout.unit()) != Some(member)
     }
 
-    /// The parity is computed from all data if they are known, or from the old parity.
+    /// Computes the parity from all data if they are known, and otherwise from the old parity.
     fn write_value(array: &Raid, part: &PartRecord, member: usize, start: u64) -> u64 {
         let layout = &array.placement.layout;
         let others = (0..layout.members()).filter(|other| *other != member);
@@ -56,7 +56,7 @@ impl Model for Stripes {
         parity
     }
 
-    /// Only a read of a missing block reads the rest of a row, with the parity.
+    /// Only a read of a missing block reads the rest of its row, including the parity.
     fn read_values(array: &Raid, part: &PartRecord, member: usize, start: u64) -> Vec<(Lbn, u64)> {
         let Self { layout, health, .. } = &array.placement;
         let others = (0..layout.members())
@@ -71,7 +71,7 @@ impl Model for Stripes {
             .collect()
     }
 
-    /// The missing blocks with another missing block in their row.
+    /// Returns the missing blocks that have another missing block in their row.
     fn lost_blocks(
         array: &Raid,
         sectors: u64,
@@ -95,7 +95,7 @@ impl Model for Stripes {
             |member| layout.block(member, Lbn(start)).is_none() && !Self::has(array, member, start);
         if !members.clone().any(is_missing) {
             let sum = members.fold(0, |sum, member| sum ^ stored(member));
-            assert_eq!(sum, 0, "parity at {start}");
+            assert_eq!(sum, 0, "wrong parity at {start}");
         }
     }
 
@@ -119,7 +119,7 @@ fn random_raid(dice: &mut Generator, log: &Log) -> TestArray<Stripes> {
     let has_spare = config.rebuild_share.is_some();
     let devices = SlowDevice::build_several(count + usize::from(has_spare), sectors, dice, log);
     TestArray {
-        array: Raid::new(devices, &config).expect("order of arrival"),
+        array: Raid::new(devices, &config).expect("the policy needs only block numbers"),
         members: count,
         has_spare,
         sectors,

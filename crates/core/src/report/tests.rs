@@ -1,4 +1,4 @@
-//! Schedules worked out by hand, and laws that hold for any schedule.
+//! Tests with schedules worked out by hand, and of laws that apply to any schedule.
 
 use super::*;
 use crate::device::{Breakdown, Outcome, Status};
@@ -22,7 +22,7 @@ fn read(arrived: Instant, at: Instant, service: Span) -> Completion {
     }
 }
 
-/// Serves `arrivals` in order, each for `service`.
+/// Serves requests that arrive at `arrivals` in order, each for `service`.
 fn serve(arrivals: &[Instant], service: Span, report: &mut impl Observer) {
     let mut completions: Vec<Completion> = Vec::new();
     for &arrived in arrivals {
@@ -43,7 +43,7 @@ fn at_ms(ms: u64) -> Instant {
     Instant::from_ns(ms * 1_000_000)
 }
 
-/// Service of 10 ms; arrivals at 5, 9 and 35 ms, and so completions at 15, 25 and 45 ms.
+/// Each request takes 10 ms. They arrive at 5, 9 and 35 ms, and complete at 15, 25 and 45 ms.
 fn schedule(warm_up: u64) -> Report {
     let mut report = Report::new(warm_up);
     serve(&[5, 9, 35].map(at_ms), Span::from_ms(10.0), &mut report);
@@ -53,7 +53,7 @@ fn schedule(warm_up: u64) -> Report {
 #[test]
 fn a_schedule_worked_out_by_hand() {
     let report = schedule(0);
-    // From 5 to 45: busy 5 to 25 and 35 to 45, one waiting from 9 to 15.
+    // From 5 to 45 ms: busy from 5 to 25 and from 35 to 45, one request waits from 9 to 15.
     assert_eq!(report.requests_count(), 3);
     assert_eq!(report.elapsed(), Span::from_ms(40.0));
     assert_eq!(report.utilisation_fraction(), Some(30.0 / 40.0));
@@ -72,7 +72,7 @@ fn a_schedule_worked_out_by_hand() {
 
 #[test]
 fn a_warm_up_is_left_out_with_its_time() {
-    // From 15 on, when the first is completed and the second is served: busy 10 + 10 of 30.
+    // The period begins at 15 ms, when the second request begins: busy for 10 + 10 of 30 ms.
     let report = schedule(1);
     assert_eq!(report.requests_count(), 2);
     assert_eq!(report.elapsed(), Span::from_ms(30.0));
@@ -92,7 +92,7 @@ fn windows_of_the_same_schedule() {
         (w.start, w.arrived_count, mean_ms, averages)
     };
     let found: Vec<_> = windows.finish().unwrap().iter().map(stats).collect();
-    // The completions at 15, 25 and 45 ms are in the windows from 10, 20 and 40 on.
+    // The completions at 15, 25 and 45 ms are in the windows that begin at 10, 20 and 40 ms.
     let expected = [
         (at_ms(0), 2, None, (0.5, 0.1)),
         (at_ms(10), 0, Some(10.0), (1.0, 0.5)),
@@ -127,7 +127,7 @@ fn windows_exclude_failures_and_flushes_from_responses() {
     let window = windows.finish().unwrap()[0];
     let responses = window.responses.unwrap();
     assert_eq!((responses.count, responses.mean_ms), (2, 6.0));
-    // They still count as arrivals and keep the device busy.
+    // Failures and flushes still count as arrivals and keep the device busy.
     assert_eq!(window.arrived_count, 4);
     assert_eq!(window.utilisation_fraction, 0.8);
 }
@@ -143,7 +143,7 @@ fn a_completion_at_the_end_of_a_window_is_in_the_next() {
     let count = |w: &Window| w.responses.map_or(0, |r| r.count);
     assert_eq!(windows.iter().map(count).collect::<Vec<_>>(), [0, 2, 0, 1]);
     assert_eq!(windows[3].utilisation_fraction, 0.0);
-    // One window more than the maximum, during the run and at its end.
+    // One window more than the maximum, both during the run and at its end.
     assert_eq!(serve_in(15.0, 3), None);
     assert_eq!(serve_in(1.0, 44), None);
     assert_eq!(serve_in(1.0, 46).unwrap().len(), 46);
@@ -200,16 +200,16 @@ fn littles_law_and_the_wait_of_a_random_queue() {
     let mut report = Report::new(0);
     serve(&arrivals, service, &mut report);
 
-    // L = lambda W, without approximation: nothing is inside at either end.
-    let inside = report.waiting_mean_count().unwrap() + report.utilisation_fraction().unwrap();
+    // L = lambda W is exact, because no request is outstanding at either end.
+    let outstanding = report.waiting_mean_count().unwrap() + report.utilisation_fraction().unwrap();
     let mean_s = report.all().responses().stats().unwrap().mean_ms / 1e3;
     let by_little = report.throughput_per_s().unwrap() * mean_s;
     // The mean response, about 15 million ns, is rounded to the nanosecond.
-    let error = inside / by_little - 1.0;
-    assert!(error.abs() < 1e-7, "{inside} {by_little}");
+    let error = outstanding / by_little - 1.0;
+    assert!(error.abs() < 1e-7, "{outstanding} {by_little}");
 
-    // M/D/1 at half load (Pollaczek and Khinchine): rho^2 / (2 (1 - rho)) = 0.25 waiting. The worst
-    // of eight other streams of this length deviates by 1.5 %.
+    // M/D/1 at half load (Pollaczek and Khinchine): rho^2 / (2 (1 - rho)) = 0.25 requests wait. The
+    // worst of eight other streams of this length is off by 1.5 %.
     let waiting = report.waiting_mean_count().unwrap();
     assert!((waiting / 0.25 - 1.0).abs() < 0.02, "{waiting}");
     assert!((report.utilisation_fraction().unwrap() / 0.5 - 1.0).abs() < 0.01);
@@ -244,7 +244,7 @@ fn means_round_to_the_nearest_nanosecond_below_zero_too() {
         report.arrived(at_ms(1), &completion.request);
         report.completed(&completion);
     }
-    // The mean of -2.5 rounds up; a third value, 0, makes it -1.67.
+    // The mean of -2.5 is rounded up. With a third value of 0, the mean is -1.67.
     let settle = |report: &Report| report.all().mean_breakdown().unwrap().settle;
     assert_eq!(settle(&report), Span::from_ns(-2));
     let completion = read(at_ms(0), at_ms(1), Span::from_ms(1.0));
@@ -253,8 +253,8 @@ fn means_round_to_the_nearest_nanosecond_below_zero_too() {
     assert_eq!(settle(&report), Span::from_ns(-2));
 }
 
-/// Three requests of 10 ms: one to the first disk at 5 ms, two to the second at 7 and 9 ms, the
-/// last of which waits until 17 ms.
+/// Runs three requests of 10 ms: one for the first disk at 5 ms, and two for the second at 7 and 9
+/// ms.
 fn two_disks(warm_up: u64) -> Vec<Report> {
     let mut disks = Disks::new(warm_up);
     let served = |unit, arrived, at| {
@@ -275,7 +275,7 @@ fn two_disks(warm_up: u64) -> Vec<Report> {
 #[test]
 fn disks_are_reported_over_a_common_period() {
     let reports = two_disks(0);
-    // From 5 to 27 ms: the first disk is busy for 10, the second for 20, with one waiting for 8.
+    // From 5 to 27 ms: the disks are busy for 10 and 20 ms, and one request waits for 8 ms.
     let busy = reports.iter().map(Report::utilisation_fraction);
     assert!(busy.eq([Some(10.0 / 22.0), Some(20.0 / 22.0)]));
     let waiting = reports.iter().map(Report::waiting_mean_count);
@@ -287,7 +287,7 @@ fn disks_are_reported_over_a_common_period() {
 
 #[test]
 fn disks_exclude_a_common_warm_up() {
-    // From 15 ms on, when the first disk is idle and the second serves two more.
+    // From 15 ms on, the first disk is idle and the second completes two more requests.
     let reports = two_disks(1);
     let counts = reports.iter().map(Report::requests_count);
     assert!(counts.eq([0, 2]));
@@ -297,7 +297,7 @@ fn disks_exclude_a_common_warm_up() {
     assert!(waiting.eq([Some(0.0), Some(2.0 / 12.0)]));
 }
 
-/// However long the second disk stays idle, within the warm-up or beyond it.
+/// Tests idle times of the second disk that end within the warm-up or after it.
 #[test]
 fn a_disk_added_later_is_reported_as_from_the_start() {
     let completions: Vec<Completion> = (0..8)
@@ -338,7 +338,7 @@ fn two_runs_have_the_interval_of_two_values() {
     assert_eq!(both.requests_count(), 5);
     assert_eq!(both.elapsed(), Span::from_ms(70.0));
     assert_eq!(both.waiting_max_count(), 1);
-    // The standard error of two values is half their distance; t of one degree is 12.706205.
+    // The standard error of two values is half their distance. Student's t is 12.706205.
     let close = |found: Option<f64>, expected: f64| {
         let error = found.unwrap() / expected - 1.0;
         assert!(error.abs() < 1e-12, "{found:?} {expected}");
@@ -366,14 +366,14 @@ fn two_runs_have_the_interval_of_two_values() {
         t * (75.0 - 2.0 / 0.03) / 2.0,
     );
     assert_eq!(both.mean_number(Report::cache_hit_fraction), Some(0.0));
-    // Responses of 10, 16, 10 and of 16, 10 ms: means 12 and 13, of all 12.4.
+    // Responses of 10, 16, 10 ms and 16, 10 ms: the means are 12 and 13 ms, and 12.4 ms overall.
     let replicated = ReplicatedTotals::new(vec![a.all(), b.all()]);
     let stats = replicated.stats().unwrap();
     assert_eq!((stats.count, stats.mean_ms), (5, 12.4));
     close(stats.ci95_ms, t * 0.5);
     assert_eq!(replicated.all().mean_service(), Some(Span::from_ms(10.0)));
     assert_eq!(replicated.service_ci95_ms(), Some(0.0));
-    // A run in which nothing was counted has no mean.
+    // A run that counted no requests has no mean.
     let none = ReplicatedTotals::new(vec![a.all(), RequestTotals::default()]);
     assert_eq!(none.stats().unwrap().ci95_ms, None);
 }

@@ -1,25 +1,24 @@
 //! Aged shortest positioning (with cache) time first, serving sequential reads in ascending order.
 //!
 //! # What it does
-//! ASPCTF, but a read is held back while an older read that it continues is pending: one that ends
-//! where the read begins, or up to `gap` blocks earlier. Writes are not held back.
+//! Serves requests like ASPCTF, but holds a read back while an older read that it continues is
+//! pending: one that ends where the read begins, or up to `gap` blocks earlier.
 //!
 //! # Origin
-//! worthington94 section 6.3 conjectures that an ASPCTF which schedules sequential requests in
-//! ascending order beats C-LOOK in all cases, and leaves the method to future research. The rules
-//! are ours. Writes are excluded because no buffer serves them: the paper's reason is the
-//! prefetching cache. Overlapping reads are not sequential here, because among many overlapping
-//! requests the best choice is by angle. Only an older read holds another back, so that new
-//! arrivals cannot starve it. Without reads that continue older ones it is ASPCTF.
+//! worthington94 section 6.3 conjectures that an ASPCTF that serves sequential requests in
+//! ascending order beats C-LOOK in all cases, but leaves the method to future research. The rules
+//! are ours. Writes are not held back, because the conjecture is based on a prefetching cache.
+//! Overlapping reads do not count as sequential, because the best order of many such reads depends
+//! on the angle. Only an older read holds another back, so that new arrivals cannot starve it.
 //!
 //! # Cost
 //! Per decision, the positioning time of every request that is not held back, and a sort of the
 //! pending requests.
 //!
 //! # When it is bad
-//! With few sequential reads it is ASPCTF at a higher cost, and far beyond saturation the credit
-//! turns it into FCFS. If the drive's write cache combines sequential writes it is slower than
-//! C-LOOK. docs/aspctf-seq.md shows which policies it beats, and where.
+//! With few sequential reads, it is ASPCTF at a higher cost. Far beyond saturation, the credit
+//! turns it into FCFS. If the drive's write cache combines sequential writes, it is slower than
+//! C-LOOK. docs/aspctf-seq.md shows which policies it beats on which workloads.
 
 use super::asptf::Credit;
 use super::policy::{Estimate, Knowledge, Outlook, Pending, Policy, PolicyInfo, Rule};

@@ -2,32 +2,34 @@
 //!
 //! # What it does
 //! Serves the pending request with the minimum aged positioning time, T_pos - W T_wait, where
-//! T_wait is the time it has waited. ASATF gives W in its original unit, sectors per second. ASPCTF
-//! takes T_pos to be zero if the buffer holds at least the beginning of the request's data.
+//! T_wait is the time that the request has waited. ASATF takes W in its original unit, sectors per
+//! second. In ASPCTF, T_pos is zero if the buffer holds at least the beginning of the request's
+//! data.
 //!
 //! # Origin
-//! worthington94 section 5.3, and for ASPCTF section 6.3. The unit of W is not printed there; we
-//! use milliseconds of positioning per second of waiting, because jacobson91's 30 sectors per
-//! second are said to be approximately ASPTF(6.3) and a sector of the HP 97560 takes 0.21 ms.
-//! ASPTF(0) is SPTF, and ASPCTF(0) is SPCTF. With a large W it is FCFS; requests that arrive at the
-//! same instant have waited equally long, and are ordered by positioning time under any W.
-//! Differences are computed exactly, in integers.
+//! worthington94 section 5.3, and section 6.3 for ASPCTF. The paper does not state the unit of W.
+//! We use milliseconds of positioning per second of waiting, because the paper says that
+//! jacobson91's 30 sectors per second are approximately ASPTF(6.3), and a sector of the HP 97560
+//! takes 0.21 ms. ASPTF(0) is SPTF, and ASPCTF(0) is SPCTF. With a large W, it is FCFS, except that
+//! requests that arrive at the same instant are ordered by positioning time. Differences are
+//! computed exactly, in integers.
 //!
-//! ASATF: jacobson91 section 5.3, which serves the request of greatest merit w T_age - T_A / tau:
-//! T_age is the wait, T_A the access time and tau the time of one sector. T_A is seek and
-//! rotational wait without the transfer (section 4), so ASATF(w) is exactly ASPTF(W) with W = w
-//! tau, regardless of the sizes of requests; W is rounded to a nanosecond per second. With several
-//! zones, tau is that of block 0; on the HP 97560, which has one zone, it is 0.21 ms.
+//! ASATF: jacobson91 section 5.3. It serves the request with the greatest merit w T_age - T_A /
+//! tau, where T_age is the wait, T_A the access time and tau the time of one sector. T_A is the
+//! seek and the rotational latency without the transfer (section 4), so ASATF(w) is exactly
+//! ASPTF(W) with W = w tau. W is rounded to a nanosecond per second. With several zones, tau is the
+//! time of a sector at block 0; on the HP 97560, which has one zone, it is 0.21 ms.
 //!
 //! # Cost
-//! As for SPTF, but a decision of ASPTF or ASATF examines more requests: no ring of cylinders can
-//! be skipped while it might contain a request as old as the oldest. Above W = 100 every decision
-//! computes the time of every pending request. For ASPCTF, as for SPCTF.
+//! The cost of SPTF, but a decision of ASPTF or ASATF examines more requests, because it cannot
+//! skip a ring of cylinders that might contain a request as old as the oldest. Above W = 100, every
+//! decision computes the time of every pending request. ASPCTF has the cost of SPCTF.
 //!
 //! # When it is bad
-//! With a large W it becomes FCFS when the drive saturates (worthington94 figure 5a). A request is
-//! overtaken only by those that arrive within P / W after it, P being the longest positioning time:
-//! 4 s at W = 6 and 24 ms. On sequential reads ASPCTF is slower than C-LOOK (section 6.3).
+//! With a large W, it becomes FCFS when the drive saturates (worthington94 figure 5a). A request is
+//! overtaken only by those that arrive within P / W after it, where P is the longest positioning
+//! time: within 4 s if W = 6 and P = 24 ms. On sequential reads, ASPCTF is slower than C-LOOK
+//! (section 6.3).
 
 use std::marker::PhantomData;
 
@@ -42,7 +44,7 @@ use crate::units::{Angle, Instant, Lbn, SectorCount, Span};
 pub type Asptf = Aged<Positioning>;
 pub type Aspctf = Aged<CachedPositioning>;
 
-/// Serves the request with the shortest time `T` less its credit.
+/// Serves the request with the shortest time `T` minus its credit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Aged<T> {
     credit: Credit,
@@ -59,7 +61,7 @@ impl Credit {
         "W in ms of positioning per second of waiting, from 0 to 10^12",
     );
 
-    /// The maximum for which costs stay within a search's range for years of simulated time.
+    /// The maximum for which costs fit [`MinCostQueue`] for years of simulated time.
     const MAX_SEARCHABLE: Self = Self(Span::from_ns(100_000_000));
 
     pub fn read(args: &mut Args<'_>) -> Result<Self, InputError> {
@@ -67,7 +69,7 @@ impl Credit {
         Ok(Self(Span::from_ms(w)))
     }
 
-    /// Returns `time` less the credit for waiting from `arrived` until `now`, in units of 10^-18 s.
+    /// Returns `time` minus the credit for waiting from `arrived` to `now`, in units of 10^-18 s.
     pub fn subtract_from(self, time: Span, arrived: Instant, now: Instant) -> i128 {
         let ns = |span: Span| i128::from(span.as_ns());
         ns(time) * 1_000_000_000 - ns(self.0) * ns(now.since_or_zero(arrived))
@@ -79,7 +81,7 @@ impl Credit {
     }
 }
 
-/// A time that has a policy with a credit in the table.
+/// A time for which the table has a policy with a credit.
 pub trait AgedTime: Time {
     const AGED: PolicyInfo;
 }
@@ -160,11 +162,10 @@ impl Rule for Asatf {
     }
 }
 
-/// Returns the time of one sector at block 0.
 fn sector_ns<E: Estimate>(drive: &E) -> f64 {
     let first = Request::new(0, Op::Read, Lbn(0), SectorCount(1));
     let angle = drive.locate(&first).sector_angle;
-    // The only sector of a track takes a whole revolution.
+    // If a track has only one sector, that sector takes a whole revolution.
     let turn = if angle == Angle::ZERO {
         1.0
     } else {

@@ -1,28 +1,27 @@
 //! BSATF and LBSATF: batched shortest access time first, and its leaky form.
 //!
 //! # What it does
-//! BSATF takes all pending requests as a batch and serves it by shortest access time; requests that
-//! arrive meanwhile wait for the next batch. When LBSATF takes a batch, the end of its greedy
-//! schedule becomes the deadline. A request that arrives later joins the batch if the greedy
-//! schedule of the remaining requests and the new one still ends by the deadline; otherwise it
-//! waits for the next batch.
+//! BSATF makes a batch of all pending requests and serves them by shortest access time. Requests
+//! that arrive in the meantime wait for the next batch. LBSATF makes the end of a new batch's
+//! greedy schedule the deadline of the batch. A request that arrives later joins the batch if the
+//! greedy schedule of the remaining requests and the new one still ends by the deadline.
 //!
 //! # Origin
-//! jacobson91 section 5.2, with the greedy order within a batch; BSATF also liu05 section 6.1,
-//! where the two batches are two queues. LBSATF tries new arrivals one by one, in order of arrival,
-//! when the drive is next free: nothing could have been decided in between. We read "if a schedule
-//! can be found" as "if the greedy schedule fits", because the batch itself is scheduled that way.
+//! jacobson91 section 5.2, with the greedy order within a batch. BSATF is also in liu05 section
+//! 6.1, with two queues as the two batches. LBSATF tries new arrivals in order when the drive is
+//! next free, because nothing is decided before then. We read "if a schedule can be found" as "if
+//! the greedy schedule fits", because the batch itself is scheduled that way.
 //!
 //! # Cost
-//! Per decision, the access time of every request left in the batch. LBSATF rehearses the rest of
-//! the batch for each new arrival: quadratically many access times, and a copy of the drive. It
-//! suits short queues and studies of policies.
+//! Per decision, the access time of every request left in the batch. For each new arrival, LBSATF
+//! copies the drive and rehearses the rest of the batch, with a number of access times that is
+//! quadratic in the length of the batch. It is meant for short queues and studies of policies.
 //!
 //! # When it is bad
-//! Towards the end of a batch it has little to choose from, so it serves fewer requests per second
-//! than SATF (liu05 section 6.1); few new arrivals fit into a batch of LBSATF, because most
-//! lengthen the schedule. A request is overtaken only by those that were pending when its batch was
-//! taken, and under LBSATF by later arrivals served before that batch's fixed deadline.
+//! Towards the end of a batch, few requests are left to choose from, so it serves fewer requests
+//! per second than SATF (liu05 section 6.1). Few new arrivals fit into a batch of LBSATF, because
+//! most lengthen its schedule. A request is overtaken only by those that were pending when its
+//! batch was made and, under LBSATF, by later arrivals that are served before the batch's deadline.
 
 use super::policy::{Estimate, Knowledge, Pending, Policy, PolicyInfo, Rehearse, Rule};
 use super::waiting::Waiting;
@@ -72,7 +71,7 @@ struct Batches<const IS_LEAKY: bool> {
     deadline: Instant,
     /// Requests that did not fit into a leaky batch.
     later: Waiting,
-    /// Requests that arrived since the last decision, or since the batch was taken.
+    /// Requests that arrived since the last decision, or since the batch was made.
     fresh: Waiting,
 }
 

@@ -1,22 +1,22 @@
-//! C-LOOK (cyclical LOOK), and C-SCAN, which can move on to the edges of the disk.
+//! C-LOOK (cyclical LOOK), and C-SCAN, which can continue to the edges of the disk.
 //!
 //! # What it does
-//! C-LOOK serves pending requests in ascending order of their first block; when none is at or
+//! C-LOOK serves pending requests in ascending order of their first block. When no request is at or
 //! beyond the block served last, it starts again from the lowest. By cylinders, it serves all
 //! requests for the current cylinder before it moves to the next: first those ahead of the block
 //! served last, then the others from the lowest.
 //!
 //! C-SCAN's arm moves up to the last cylinder, returns to the first without serving requests, and
-//! moves up again. By default the empty strokes to the edges take no time, so it serves as C-LOOK
-//! does; with `to=edge` the arm makes them, as under SCAN.
+//! moves up again. By default, the strokes to the edges take no time, so it serves requests as
+//! C-LOOK does. With `to=edge`, the arm makes these strokes, as under SCAN.
 //!
 //! # Origin
-//! worthington94 sections 3.1, 5.1 and 5.2; C-SCAN also liu05 section 5.1 (CSCAN). The sweep's
-//! position is the first block of the request served last, not its end (`from=last`), so that
-//! requests for the same location are not starved (worthington94 section 6.2). Requests for the
-//! same block are served in the order of their arrival. Departure: by default C-SCAN's arm moves
-//! only to serve a request, which understates its cost by the strokes to the last cylinder and from
-//! the first, once per sweep. SCAN's departures with `to=edge` apply here too.
+//! worthington94 sections 3.1, 5.1 and 5.2; C-SCAN is also in liu05 section 5.1 (CSCAN). The
+//! position of the sweep is the first block of the request served last, not its end (`from=last`),
+//! so that requests for the same location are not starved (worthington94 section 6.2). Requests for
+//! the same block are served in the order of their arrival. Departures: by default, C-SCAN's arm
+//! moves only to serve a request, so that the strokes to the last cylinder and from the first are
+//! missing in each sweep. With `to=edge`, SCAN's departures apply.
 //!
 //! # Cost
 //! Two heaps, one for requests ahead in this sweep and one for the next sweep: a few comparisons
@@ -24,10 +24,10 @@
 //! location of each request served.
 //!
 //! # When it is bad
-//! On random workloads its mean response is 5 to 10 % above SSTF's (worthington94 section 5.1), and
-//! it ignores rotation altogether. No request waits for more than one sweep, but requests for the
-//! arm's current block, or by cylinders its cylinder, hold it there (section 6.2). With `to=edge`
-//! C-SCAN also loses a full stroke per sweep.
+//! On random workloads, its mean response time is 5 to 10 % above SSTF's (worthington94 section
+//! 5.1), and it ignores rotation. No request waits for more than one sweep, unless requests for the
+//! current block (or cylinder) keep the arm there (section 6.2). With `to=edge`, C-SCAN also loses
+//! a full stroke per sweep.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -45,7 +45,8 @@ pub(super) fn cyclic<E: Estimate>(metric: Metric, drive: &E) -> Box<dyn Policy<E
     }
 }
 
-/// Repeated ascending sweeps. Uses heaps: an insertion into a sorted list moves all later entries.
+/// Repeated ascending sweeps. Requests are in heaps, because an insertion into a sorted list would
+/// move all later entries.
 #[derive(Debug)]
 struct Ascending<P> {
     metric: Metric,
@@ -122,7 +123,7 @@ impl<P: Position> Ascending<P> {
         if self.here.is_empty() {
             std::mem::swap(&mut self.ahead, &mut self.passed);
         } else {
-            // Pass this coordinate again: it is below everything ahead.
+            // Requests at this coordinate are next: it is below all coordinates ahead.
             self.ahead.extend(self.here.drain(..));
         }
         self.ahead.pop().map(|Reverse(entry)| entry)

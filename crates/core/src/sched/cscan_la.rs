@@ -1,29 +1,27 @@
 //! C-SCAN with a look-ahead of `i` requests.
 //!
 //! # What it does
-//! Looks at the next `i` requests in the order of C-LOOK, tries all orders of them on a copy of the
-//! drive, and serves the first request of the order that finishes earliest; ties go to the order
-//! closest to C-LOOK's. It decides again after each request, so a new arrival ahead of the arm may
-//! be among the next `i`. A request that was passed over stays among the `i` until it is served;
-//! requests beyond the end of a sweep are not considered before those ahead are served.
+//! Considers the next `i` requests of C-LOOK, tries all orders of them on a copy of the drive, and
+//! serves the first request of the order that finishes earliest. Ties go to the order closest to
+//! C-LOOK's. It decides again after each request, so a new arrival ahead of the arm may be among
+//! them. A request that is passed over stays among the `i` until it is served. Requests beyond the
+//! end of a sweep are not considered until all requests ahead are served.
 //!
 //! # Origin
-//! liu05 sections 3.1 and 5.1 (CSCAN-LAi; LA2 and LA3 in section 5.2). Departures: here, requests
-//! passed over stay among the `i`, and so cannot be passed over for more than one sweep; the thesis
-//! does not mention this, but without it they would wait for the next sweep. Service times include
-//! the whole drive, with its overheads and its buffer, where the thesis uses seek, rotation and
-//! transfer. The sweep is C-LOOK's. With `i=1` it is C-LOOK.
+//! liu05 sections 3.1 and 5.1 (CSCAN-LAi; LA2 and LA3 in section 5.2). Departures: requests that
+//! are passed over stay among the `i`, because otherwise they would wait for the next sweep; the
+//! thesis does not mention this. Service times include overheads and the buffer, whereas the thesis
+//! uses seek, rotation and transfer. With `i=1`, it is C-LOOK.
 //!
 //! # Cost
 //! Per decision, up to i + i(i-1) + ... + i! requests served on copies of the drive: 4 with i = 2,
-//! 15 with i = 3, 64 with i = 4. With 64 outstanding on the HP C2247 a simulated request then takes
-//! about 2, 6 and 19 µs, and less than one under C-LOOK.
+//! 15 with i = 3, 64 with i = 4. With 64 requests outstanding on the HP C2247, simulating a request
+//! takes about 2, 6 and 19 µs, but less than 1 µs under C-LOOK.
 //!
 //! # When it is bad
-//! It reorders only neighbours, so it gains where rotation decides between them and is slower than
-//! SPTF: on the same workload the service time is 13.5, 13.1 and 12.9 ms with i = 2, 3 and 4,
-//! between C-LOOK's 15.3 and SPTF's 12.4. It breaks up sequential streams unless the buffer holds
-//! them. Its waits are bounded, like C-LOOK's.
+//! It reorders only neighbours, so it is slower than SPTF. On the same workload, the service time
+//! is 13.5, 13.1 and 12.9 ms with i = 2, 3 and 4, between C-LOOK's 15.3 ms and SPTF's 12.4 ms. It
+//! breaks up sequential streams unless the buffer holds them. Waits are bounded, as under C-LOOK.
 
 use super::line::{InCylinder, Line, LineQueue, Metric, Origin, Position};
 use super::policy::{Estimate, Knowledge, Pending, Policy, PolicyInfo, Rehearse, Rule};
@@ -71,7 +69,7 @@ impl Rule for CScanLa {
 struct Ahead<P> {
     i: usize,
     queue: LineQueue<P>,
-    /// Requests passed over in this sweep, fewer than `i`, in the order of the sweep.
+    /// Fewer than `i` requests that were passed over in this sweep, in the order of the sweep.
     passed_over: Vec<Pending>,
 }
 
@@ -142,7 +140,8 @@ impl<E: Estimate, P: Position> Policy<E> for Ahead<P> {
     }
 }
 
-/// Returns the first request of the order that finishes earliest, and when; first order on ties.
+/// Returns the first request of the order that finishes earliest, and the end of that order. Ties
+/// go to the first order.
 fn earliest<R: Rehearse>(drive: &R, now: Instant, requests: &[Request]) -> (usize, Instant) {
     let mut best = (0, Instant::NEVER);
     for (first, request) in requests.iter().enumerate() {

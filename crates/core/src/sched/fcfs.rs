@@ -10,8 +10,8 @@
 //! Constant time per decision; one entry per pending request.
 //!
 //! # When it is bad
-//! Under any load that builds a queue: it is the first policy to saturate (worthington94 figure 3),
-//! because it saves no seeks. Its variance is the lowest at light load.
+//! Under any load that builds a queue, it is the first policy to saturate (worthington94 figure 3),
+//! because it saves no seeks. At light load, its response times have the lowest variance.
 
 use std::collections::VecDeque;
 

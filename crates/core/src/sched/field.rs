@@ -1,12 +1,12 @@
-//! Pending requests by cylinder and angle: the data structure for policies that select the minimum
-//! positioning time, or a cost based on it, so that a decision need not examine every request.
+//! Pending requests by cylinder and angle, for policies that select the minimum positioning time or
+//! a cost based on it. A decision need not examine every request.
 //!
 //! jacobson91 (section 4.2, figures 4 and 5) divides the disk into cells and searches them in a
 //! precomputed order. Here a cell is a ring of cylinders. Rings are searched from the arm outward,
-//! until seeks are too long to beat the best candidate. Within a ring a request's exact time is
-//! computed only if its phase permits it to be better: the arm cannot arrive before the shortest
-//! seek has ended, and then waits until the sector passes. That takes a subtraction and a
-//! comparison, and most requests fail the test.
+//! until seeks are too long to beat the best candidate. Within a ring, the exact time of a request
+//! is computed only if the request may be better than that candidate: the arm cannot arrive before
+//! the shortest seek has ended, and then waits until the sector passes. This test takes a
+//! subtraction and a comparison, and most requests fail it.
 
 use std::collections::VecDeque;
 
@@ -15,13 +15,13 @@ use super::waiting::{Candidate, Select, Waiting};
 use crate::request::Op;
 use crate::units::{Angle, Instant, Span};
 
-/// Maximum number of rings: one bit each in a word, which finds the next non-empty ring fast.
+/// Maximum number of rings. Each has a bit in a word, which finds the next non-empty ring fast.
 const RINGS: u32 = 64;
 
-/// Number of rings for a short queue. Examining a ring costs as much as two requests in it.
+/// Number of rings for a short queue. Examining a ring costs as much as examining two requests.
 const FEW_RINGS: u32 = 16;
 
-/// Queue length from which [`RINGS`] rings are used.
+/// Queue length at which a growing queue changes to [`RINGS`].
 const LONG_QUEUE: usize = 192;
 
 /// Queue length at which a shrinking queue returns to [`FEW_RINGS`].
@@ -33,7 +33,7 @@ const TURN: i64 = 1 << 32;
 /// Bound that keeps sums of costs far from overflow.
 const MAX_UNITS: i64 = 1 << 61;
 
-/// Fraction bits of the phase units per nanosecond.
+/// Number of fraction bits of `per_ns_fixed`.
 const FRACTION_BITS: u32 = 8;
 
 #[derive(Clone, Copy, Debug)]
@@ -48,12 +48,12 @@ const GONE: u64 = u64::MAX;
 /// The few bytes that decide whether a candidate's exact time is worth computing.
 #[derive(Clone, Copy, Debug)]
 struct Spot {
-    /// Start angle of its first block, in units of 2^-32 revolutions.
+    /// Start angle of the first block, in units of 2^-32 revolutions.
     angle: u32,
     cylinder: u32,
     /// 0 for a read, 1 for a write.
     op: u32,
-    /// Minimum excess of its cost over its positioning time, in units of phases.
+    /// Minimum excess of the cost over the positioning time, in units of phases.
     excess: i64,
     slot: u32,
 }
@@ -69,13 +69,13 @@ struct Field {
     slots: Vec<Slot>,
     free: Vec<u32>,
     arrivals: u64,
-    /// If costs grow with arrival time: slot, arrival and [`Spot::excess`] of every request since
-    /// the oldest pending one.
+    /// Slot, arrival and [`Spot::excess`] of every request since the oldest pending one; `None`
+    /// unless costs grow with arrival time.
     ages: Option<VecDeque<(u32, u64, i64)>>,
     per_ns: f64,
     /// Like `per_ns`, with [`FRACTION_BITS`] bits of fraction, rounded down.
     per_ns_fixed: u64,
-    /// Tolerance of phases: a sector that has just begun is caught, and instants are rounded.
+    /// Tolerance of phases: a sector that has just begun still counts, and instants are rounded.
     margin: i64,
 }
 
@@ -106,7 +106,7 @@ struct Location {
 }
 
 impl Field {
-    /// Creates an empty field for a drive of this shape; with `has_ages` if the excess of costs
+    /// Creates an empty field for a drive of this shape. `has_ages` is true if the excess of costs
     /// over positioning times grows with arrival time.
     fn new(shape: Shape, has_ages: bool) -> Self {
         let per_ns = TURN as f64 / shape.revolution.as_ns() as f64;
@@ -216,7 +216,7 @@ impl Field {
                 continue;
             }
             let ring = ring as usize;
-            // The wait after the shortest seek until the sector may begin to pass.
+            // The phases from which waits are measured: those at the end of the shortest seek.
             let base = from.map(|from| from.wrapping_add(seek as u32));
             let mut longest = max_wait(bound - floor - seek);
             for (index, spot) in self.rings[ring].iter().enumerate() {
@@ -298,11 +298,11 @@ impl Field {
         first.saturating_sub(arm).max(arm.saturating_sub(last))
     }
 
-    /// Returns an upper bound on a seek time, in units of phases.
+    /// Converts a seek time to units of phases, rounded down.
     #[inline]
     fn seek_units(&self, span: Span) -> i64 {
-        // Below 2^62: a seek takes at most about 2^31 ns, and because a revolution takes at least a
-        // microsecond, a nanosecond is at most 2^23 units.
+        // The product is below 2^62: a seek takes at most about 2^31 ns, and because a revolution
+        // takes at least a microsecond, a nanosecond is at most 2^23 units.
         ((span.as_ns() as u64 * self.per_ns_fixed) >> FRACTION_BITS) as i64
     }
 
@@ -312,10 +312,10 @@ impl Field {
     }
 }
 
-/// Returns the longest wait of at most `units`, and of less than a revolution.
+/// Returns the longest wait that is at most `units` and less than a revolution.
 #[inline]
 fn max_wait(units: i64) -> u32 {
-    // Negative only if no candidate can be better than the best one so far.
+    // `units` is negative only if no candidate can be better than the best one so far.
     u32::try_from(units.max(0)).unwrap_or(u32::MAX)
 }
 
@@ -327,9 +327,9 @@ fn upper(angle: Angle) -> u32 {
 /// Iterates over the rings that hold requests, nearest first.
 struct Outward {
     home: u32,
-    /// Rings from home inward, home in the lowest bit.
+    /// A bit for each ring from home inward; home has the lowest bit.
     above: u64,
-    /// Rings outward of home, the nearest in the highest bit.
+    /// A bit for each ring outward of home; the nearest has the highest bit.
     below: u64,
 }
 
@@ -339,7 +339,7 @@ impl Outward {
         Self {
             home,
             above: occupied >> home,
-            // In two steps, because a word cannot be shifted by its full width.
+            // Shifted in two steps, because a word cannot be shifted by its full width.
             below: occupied << 1 << (RINGS - 1 - home),
         }
     }
@@ -379,11 +379,11 @@ impl Iterator for Outward {
 pub(super) trait MinCost: Send + 'static {
     type Cost: Cost;
 
-    /// The excess of costs over positioning times grows with arrival time.
+    /// True if the excess of costs over positioning times grows with arrival time.
     const GROWS_WITH_ARRIVAL: bool = false;
 
     /// Returns the minimum excess of a candidate's cost over its positioning time, before
-    /// [`Self::rebate_ns`] is subtracted: constant over time, in nanoseconds.
+    /// [`Self::rebate_ns`] is subtracted. It is in nanoseconds and constant over time.
     fn excess_ns(&self, shape: Shape, candidate: &Candidate) -> f64;
 
     /// Returns the time subtracted from all costs at `now`, in nanoseconds.
@@ -445,7 +445,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_walk_visits_every_ring_once_nearest_first() {
+    fn every_ring_is_visited_once_nearest_first() {
         let occupied = 1 | 1 << 3 | 1 << 4 | 1 << 40 | 1 << 63;
         let from = |home| Outward::from(occupied, home).collect::<Vec<_>>();
         assert_eq!(from(3), [3, 4, 0, 40, 63]);

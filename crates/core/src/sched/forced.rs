@@ -1,11 +1,11 @@
-//! The common part of the forcing policies: promises to the oldest requests, and the choice of
-//! requests that can be served first without breaking a promise.
+//! Code shared by the forcing policies: promises to the oldest requests, and the choice of requests
+//! that can be served first without breaking a promise.
 //!
 //! A promise is an instant by which the drive will have served a request. Each request that could
-//! be served first is tried on a copy of the drive, including its buffer, so that promises are kept
-//! to the nanosecond wherever the copy is exact: in a host's queue, unless requests are taken out
-//! of turn. In the drive's own queue a command that has just arrived may still need processing that
-//! the copy assumes to be done.
+//! be served first is tried on a copy of the drive and its buffer. In a host's queue the copy is
+//! exact, so promises are kept to the nanosecond unless requests are taken out of turn. In the
+//! drive's own queue, a command that has just arrived may still need processing, which the copy
+//! assumes to be done.
 
 use std::collections::VecDeque;
 
@@ -20,8 +20,8 @@ pub(super) const AGE: (&str, &str) = (
     "the wait after which the oldest request is forced, from 0 to an hour",
 );
 
-/// Reads the parameter `age`. The paper only says "too old"; a second is where its comparison of
-/// 95th percentiles ends (jacobson91 section 6.1).
+/// Reads the parameter `age`. The paper says only "too old". The default is the end of its
+/// comparison of 95th percentiles (jacobson91 section 6.1).
 pub(super) fn read_age(args: &mut Args<'_>) -> Result<Span, InputError> {
     Ok(args.maybe_time("age")?.unwrap_or(Span::from_s(1.0)))
 }
@@ -33,7 +33,7 @@ pub(super) trait Splice: Send {
     fn choose<R: Rehearse>(&self, gap: &Gap<'_, R>) -> Option<usize>;
 }
 
-/// A request, and the instant by which the drive must be done with it.
+/// A request, and the instant by which the drive must have served it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Promise {
     pub candidate: Candidate,
@@ -56,12 +56,10 @@ pub(super) struct After<R> {
 }
 
 impl<R: Rehearse> After<R> {
-    /// Returns the copy after it has also served `candidate`.
     pub fn serve(&self, candidate: &Candidate) -> Self {
         self.serve_all([candidate])
     }
 
-    /// Returns the copy after it has also served all `candidates`, in this order.
     pub fn serve_all<'c>(&self, candidates: impl IntoIterator<Item = &'c Candidate>) -> Self {
         let mut drive = self.drive.clone();
         let mut at = self.at;
@@ -80,7 +78,6 @@ impl<R: Rehearse> After<R> {
 }
 
 impl<R: Rehearse> Gap<'_, R> {
-    /// Returns the drive before anything is served in the gap.
     pub fn start(&self) -> After<R> {
         After {
             drive: self.drive.clone(),
@@ -93,8 +90,8 @@ impl<R: Rehearse> Gap<'_, R> {
         &self.promises[0]
     }
 
-    /// Returns the indices of requests that are not promised, except those identical to a promised
-    /// one: they would complete before it.
+    /// Returns the indices of requests that are not promised, except copies of a promised request,
+    /// which would complete before it.
     pub fn free(&self) -> Vec<usize> {
         let repeats = |c: &Candidate, promise: &Promise| {
             let (own, promised) = (c.pending.request, promise.candidate.pending.request);
@@ -108,12 +105,12 @@ impl<R: Rehearse> Gap<'_, R> {
         free.collect()
     }
 
-    /// Returns when the last promised request is done, unless serving them now breaks a promise.
+    /// Returns when all promised requests end if served now; `None` if that breaks a promise.
     pub fn keep_promises(&self, after: &After<R>) -> Option<Instant> {
         let mut drive = after.drive.clone();
         let mut at = after.at;
         for promise in self.promises {
-            // Time never decreases.
+            // A deadline in the past cannot be met.
             if at > promise.due {
                 return None;
             }
@@ -125,8 +122,8 @@ impl<R: Rehearse> Gap<'_, R> {
         Some(at)
     }
 
-    /// Returns the request with the shortest positioning time among `free` that breaks no promise
-    /// if it is served next (ties go to the oldest): its index, and the drive after it.
+    /// Returns the request in `free` with the shortest positioning time that breaks no promise if
+    /// it is served next, and the drive after it. Ties go to the oldest.
     pub fn nearest_that_fits(&self, after: &After<R>, free: &[usize]) -> Option<(usize, After<R>)> {
         let outlook = after.drive.outlook(after.at);
         let timed = |&index: &usize| (self.all[index].positioning(&outlook), index);
@@ -150,8 +147,9 @@ impl Splice for Greedy {
     }
 }
 
-/// Shortest positioning time first, which is jacobson91's access time (section 4), until the oldest
-/// request is too old; then the oldest get promises, and `splice` chooses requests that keep them.
+/// Serves the shortest positioning time (jacobson91's access time, section 4) first until the
+/// oldest request is too old. Then the oldest requests get promises, and `splice` chooses others
+/// that keep them.
 #[derive(Debug)]
 pub(super) struct Forcing<S> {
     n: usize,
@@ -175,7 +173,7 @@ impl<S> Forcing<S> {
         }
     }
 
-    /// Promises the oldest requests the instants of their greedy order from now on, plus slack.
+    /// Promises each of the oldest requests its end in their greedy order, plus the slack.
     fn promise<R: Rehearse>(&mut self, mut drive: R, mut now: Instant) {
         let mut oldest = self.waiting.oldest(self.n).to_vec();
         loop {

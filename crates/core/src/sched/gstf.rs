@@ -1,9 +1,9 @@
 //! Grouped shortest time first.
 //!
 //! # What it does
-//! The cylinders are divided into groups of n. Within the group of the request served last, the
-//! shortest access time goes first; when that group is empty, the policy moves to the next
-//! non-empty group, upward and then again from the lowest.
+//! Divides the cylinders into groups of n. Within the group of the request served last, it serves
+//! the shortest access time first. When that group is empty, it moves up to the next non-empty
+//! group, or to the lowest one if there is none.
 //!
 //! # Origin
 //! liu05 sections 3.1 and 6.1, after Seltzer and others 1990. A request belongs to the group of its
@@ -62,8 +62,8 @@ impl Groups {
 
 impl Select for Groups {
     fn select<O: Outlook>(&mut self, _: Instant, outlook: &O, queue: &Waiting) -> Option<usize> {
-        // The number of groups that the sweep passes before it reaches a candidate's; lower groups
-        // come after the wrap.
+        // The number of groups that the sweep passes before it reaches the candidate; lower groups
+        // come after a wrap-around.
         let turn = |c: &Candidate| self.group(c.location.cylinder).wrapping_sub(self.group);
         let nearest = queue.all().iter().map(turn).min()?;
         let index = queue.min(|c| {

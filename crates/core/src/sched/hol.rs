@@ -1,22 +1,22 @@
 //! Head of line: reads before writes, or one priority class before the next.
 //!
 //! # What it does
-//! While a read is pending, no write is served; with `by=priority`, while a request of a higher
-//! priority class is pending, none of a lower class is served. Each class is served in order of
-//! arrival, or with `within=sptf` by shortest positioning time.
+//! Serves no write while a read is pending. With `by=priority`, it serves no request while one of a
+//! higher priority class is pending. Each class is served in order of arrival, or with
+//! `within=sptf` by shortest positioning time.
 //!
 //! # Origin
 //! liu05 sections 7.4 and 8.2.1 and appendix B.4: reads are the high-priority class, and each class
-//! is FCFS. With `within=sptf` it is SPTF-CP(0), which section 7.4 calls a read priority policy;
-//! its table 6.3 labels that row SPTF, which according to the text is SPTF-CP(1). `by=priority`
-//! does the same for priority classes given by the host.
+//! is FCFS. With `within=sptf`, it is SPTF-CP(0), which section 7.4 calls a read priority policy.
+//! Table 6.3 labels it SPTF, which according to the text is SPTF-CP(1). `by=priority` does the same
+//! for priority classes given by the host.
 //!
 //! # Cost
 //! Per decision, a scan of every pending request; with `within=sptf`, its positioning time.
 //!
 //! # When it is bad
-//! Writes starve as soon as reads alone keep the drive busy; reads do not, but with `within=sptf`
-//! either can, as under SPTF. Its throughput does not exceed FCFS's (liu05 section 8.2.1).
+//! Writes starve as soon as reads alone keep the drive busy. With `within=sptf`, reads can starve
+//! too, as under SPTF. Its throughput does not exceed that of FCFS (liu05 section 8.2.1).
 
 use super::policy::{Estimate, Knowledge, Outlook, Policy, PolicyInfo, Rule, read_word};
 use super::waiting::{Select, Selector, Waiting};
@@ -26,9 +26,9 @@ use crate::units::Instant;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hol {
-    /// Classes are those of [`Priority`] instead of reads and writes.
+    /// True if the classes are those of [`Priority`] instead of reads and writes.
     is_by_priority: bool,
-    /// Each class is served by shortest positioning time instead of order of arrival.
+    /// True if each class is served by shortest positioning time instead of order of arrival.
     is_shortest_first: bool,
 }
 

@@ -1,20 +1,20 @@
-//! Another policy, with a limit on the wait.
+//! Another policy with a limit on waits.
 //!
 //! # What it does
 //! While no request has waited longer than the limit, the inner policy decides. Otherwise the
-//! oldest request goes next, and the inner policy treats it as served out of turn.
+//! oldest request is served next, and the inner policy treats it as served out of turn.
 //!
 //! # Origin
-//! The behaviour of drive firmware; the two modes of jacobson91 section 5.2 with FCFS as the
-//! second. A limit that is never reached changes nothing: the order is exactly the inner policy's.
+//! Drive firmware, and the two modes of jacobson91 section 5.2, with FCFS as the second. A limit
+//! that is never reached changes nothing.
 //!
 //! # Cost
-//! That of the inner policy, including removal of a request by id once the limit is reached; plus a
-//! scan of the list in order of arrival, up to the chosen request.
+//! The cost of the inner policy, including the removal of a request by id once the limit is
+//! reached, and a scan of requests in order of arrival, up to the chosen one.
 //!
 //! # When it is bad
-//! If most waits reach the limit it becomes FCFS, and saturates like it. A request beyond the limit
-//! is never overtaken; before that, any request may overtake it.
+//! If most waits reach the limit, it behaves like FCFS and saturates as early. A request beyond the
+//! limit is never overtaken; before that, any request may overtake it.
 
 use std::collections::VecDeque;
 
@@ -23,7 +23,7 @@ use crate::request::Request;
 use crate::text::{Args, Call, InputError};
 use crate::units::{Instant, Span};
 
-/// `C` is the configuration of the inner policy.
+/// A policy with a limit on waits. `C` is the configuration of the inner policy.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Limited<C> {
     wait: Span,
@@ -81,7 +81,7 @@ impl<C: Config> Rule for Limited<C> {
 
 /// Parses any policy except this one: with two limits, only the smaller would matter.
 fn parse_inner<C: Config>(text: &str, field: &str) -> Result<C, InputError> {
-    // Checked before parsing the rest, so that nesting is bounded.
+    // Checked before the rest is parsed, so that nesting is bounded.
     if Call::name_of(text) == NAME {
         return Err(InputError::new(field, text, "a policy without a limit"));
     }

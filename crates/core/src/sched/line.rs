@@ -1,9 +1,9 @@
-//! Pending requests along a line of blocks or cylinders, which all seek-reducing policies share.
+//! Pending requests along a line of blocks or cylinders, shared by all policies that reduce seeks.
 //!
 //! A coordinate on the line is a block or a cylinder, depending on [`Line`]. Under every policy,
-//! requests at the arm's coordinate go first, ascending from the arm's position and then from the
-//! lowest (worthington94 section 5.2), and the arm enters a new coordinate at its lowest pending
-//! block. So a policy only decides whether the arm moves up or down the line.
+//! requests at the arm's coordinate are served first, in ascending order from the arm's position
+//! and then from the lowest block (worthington94 section 5.2). The arm enters a new coordinate at
+//! its lowest pending block. So a policy only decides whether the arm moves up or down the line.
 
 use std::fmt::Debug;
 use std::ops::Range;
@@ -13,8 +13,8 @@ use crate::request::{Op, Request};
 use crate::text::{Args, InputError};
 use crate::units::{Instant, Lbn, SectorCount};
 
-/// The mapping from blocks to a line: the two levels of knowledge below positioning times
-/// (worthington94 sections 5.1, 5.2 and 6.2), and a crude one between them.
+/// The mapping from blocks to a line: one for each of two levels of knowledge below positioning
+/// times (worthington94 sections 5.1, 5.2 and 6.2), and a crude one between them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Line {
     #[default]
@@ -69,8 +69,8 @@ impl Line {
         }
     }
 
-    /// Returns a share of the line's length. A line has far fewer than 2^53 coordinates, so shares
-    /// of 0 and 1 are exact.
+    /// Returns the fraction `share` of the line's length. A line has far fewer than 2^53
+    /// coordinates, so fractions of 0 and 1 are exact.
     pub(super) fn share<E: Estimate + ?Sized>(self, share: f64, drive: &E) -> f64 {
         share * self.length(drive) as f64
     }
@@ -79,7 +79,7 @@ impl Line {
 /// The block of the previous request from which distances are measured (worthington94 section 6.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
-    /// The first block: an upward sweep has not passed requests for the same or overlapping blocks.
+    /// The first block, so that an upward sweep has not passed requests for overlapping blocks.
     First,
     Last,
 }
@@ -140,7 +140,6 @@ pub(super) trait Position: Send + Copy + Ord + Debug + 'static {
     fn coordinate(self) -> u64;
 }
 
-/// A position on a line whose coordinates are blocks.
 impl Position for Lbn {
     #[inline]
     fn new<E: Estimate>(_: Line, at: Lbn, _: &E) -> Self {
@@ -158,7 +157,6 @@ impl Position for Lbn {
     }
 }
 
-/// A position on a line of cylinders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct InCylinder {
     coordinate: u64,
@@ -196,7 +194,7 @@ pub(super) enum Direction {
     Down,
 }
 
-/// Requests along a line, by position and then in order of arrival.
+/// Requests along a line, ordered by position and then by arrival.
 #[derive(Debug)]
 pub(super) struct LineQueue<P> {
     metric: Metric,
@@ -239,7 +237,6 @@ impl<P: Position> LineQueue<P> {
         self.pending.insert(position, Entry { pending, arrival });
     }
 
-    /// Returns the position at which a request begins.
     #[inline]
     pub fn start<E: Estimate>(&self, request: &Request, drive: &E) -> P {
         P::new(self.metric.line, request.start, drive)
@@ -346,8 +343,8 @@ impl<P: Position> LineQueue<P> {
     }
 }
 
-/// The choice between up and down when the arm leaves an exhausted coordinate with requests on both
-/// sides: the side with the smaller mean distance of its nearest requests.
+/// The choice of a direction when the arm leaves a coordinate and there are requests on both sides:
+/// towards the side whose nearest requests have the smaller mean distance.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TurnRule {
     /// The number of requests considered on each side; at least 1.
@@ -357,7 +354,7 @@ pub(super) struct TurnRule {
 }
 
 impl TurnRule {
-    /// Chooses between the next request on each side; the arm has last moved in direction `last`.
+    /// Chooses between the next request on each side; the arm last moved in direction `last`.
     fn direction<P: Position>(
         self,
         queue: &LineQueue<P>,
@@ -368,7 +365,7 @@ impl TurnRule {
         let Some(penalty) = self.penalty else {
             return last;
         };
-        // Below 2^53 both sides of the division are exact, so the mean of one is its distance.
+        // Operands below 2^53 are exact, so the mean of a single distance is this distance.
         let cost = |to, indices: Range<usize>, index| {
             let count = indices.len() as f64;
             let total: u64 = indices.map(|index| queue.distance(index)).sum();
@@ -384,11 +381,11 @@ impl TurnRule {
 }
 
 /// Creates a policy that serves all requests for the arm's coordinate in the order of C-LOOK
-/// (worthington94 section 5.2), and then moves to the next coordinate with requests; if there are
-/// some on both sides, `rule` decides. A request that was served without being chosen also sets the
-/// direction, if it moved the arm.
+/// (worthington94 section 5.2), and then moves to the next coordinate with requests. If there are
+/// requests on both sides, `rule` decides. A request that bypassed the policy also sets the
+/// direction if it moved the arm.
 ///
-/// Each arrival costs a binary search, each decision up to three, and both move 16 bytes (24 by
+/// Each arrival takes one binary search and each decision up to three. Both move 16 bytes (24 by
 /// cylinders) for every request pending at a higher block.
 pub(super) fn two_way<E: Estimate>(
     metric: Metric,
@@ -459,7 +456,7 @@ impl<E: Estimate, P: Position> Policy<E> for TwoWay<P> {
     }
 }
 
-/// Entries of `T` in ascending order of `K`, and then of arrival.
+/// Entries in ascending order of their keys, and then of arrival.
 ///
 /// Keys are in one array and entries in another, so that an insertion or removal moves a few bytes
 /// per entry and a search touches only keys. A balanced tree, which moves nothing, is slower up to
@@ -514,8 +511,8 @@ impl<K: Ord + Copy, T: Copy> Sorted<K, T> {
         &self.entries[self.keys[index].1 as usize]
     }
 
-    /// Returns the index of the first key that matches, as all later keys do; the number of entries
-    /// if there is none.
+    /// Returns the index of the first key that matches, or the number of entries. All keys after a
+    /// match must match too.
     #[inline]
     pub fn first_where(&self, matches: impl Fn(K) -> bool) -> usize {
         self.keys.partition_point(|&(k, _)| !matches(k))

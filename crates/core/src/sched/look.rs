@@ -1,38 +1,37 @@
-//! LOOK, the elevator, and SCAN, which can move on to the edges of the disk.
+//! LOOK (the elevator), and SCAN, which can continue to the edges of the disk.
 //!
 //! # What it does
 //! LOOK continues in the direction in which the arm last moved as long as there are requests ahead,
-//! then reverses. By cylinders it serves all requests for the current cylinder, as C-LOOK does,
-//! before it moves on. A request that found the drive idle and moved the arm also sets the
+//! and then reverses. By cylinders, it serves all requests for the current cylinder, as C-LOOK
+//! does, before it moves on. A request that found the drive idle and moved the arm also sets the
 //! direction.
 //!
-//! SCAN's arm reverses only at the edges. By default its empty strokes to the edges and back take
-//! no time, so it serves as LOOK does. With `to=edge`, where LOOK reverses, the arm first continues
-//! to the edge ahead and turns there. These are full seeks: the arm stops at the edge, and goes
+//! SCAN's arm reverses only at the edges. By default, the strokes to the edges and back take no
+//! time, so it serves requests as LOOK does. With `to=edge`, the arm continues to the edge where
+//! LOOK would reverse, and turns there. These are full seeks: the arm stops at the edge, and seeks
 //! from there to the request.
 //!
 //! # Origin
-//! worthington94 sections 3.1, 5.1 and 5.2; SCAN also jacobson91 section 2 and liu05 section 3.1.
-//! The position is the first block of the previous request (worthington94 section 6.2); with
-//! `from=last` a repeated request waits for the return sweep. Departures: by default SCAN's arm
-//! moves only to serve a request, which understates its cost by the stroke to the edge and back at
-//! each reversal; with `to=edge` the request is chosen as the arm leaves for the edge, so requests
-//! that arrive during the stroke are not served on the way, and one beyond the chosen request
-//! counts as already passed. An arm with nothing to serve stays where it is, and a request that
-//! finds the disk idle is served without a stroke. The SCAN that jacobson91 equates with VSCAN(1)
-//! is LOOK.
+//! worthington94 sections 3.1, 5.1 and 5.2; SCAN is also in jacobson91 section 2 and liu05 section
+//! 3.1. The position is the first block of the previous request (worthington94 section 6.2); with
+//! `from=last`, a repeated request waits for the return sweep. Departures: by default, SCAN's arm
+//! moves only to serve a request, so that the stroke to the edge and back is missing at each
+//! reversal. With `to=edge`, the request is chosen when the arm leaves for the edge. Requests that
+//! arrive during the stroke are not served on the way, and those beyond the chosen request count as
+//! already passed. An arm with nothing to serve stays where it is, and a request that finds the
+//! drive idle is served without a stroke. The SCAN that jacobson91 equates with VSCAN(1) is LOOK.
 //!
 //! # Cost
-//! A binary search per arrival, up to three per decision, and for each, 16 bytes (24 by cylinders)
-//! moved for every request pending at a higher block. With `to=edge` by cylinders, also the
-//! location of each request served.
+//! One binary search per arrival and up to three per decision. Each arrival and each decision also
+//! moves 16 bytes (24 by cylinders) for every request pending at a higher block. With `to=edge` by
+//! cylinders, each request served is also located.
 //!
 //! # When it is bad
-//! Requests near the edges wait up to twice as long as under C-LOOK. On the way down it serves
-//! sequential requests backwards by block number (worthington94 section 6.1). No request waits for
-//! more than two sweeps, but requests for the arm's current block, or by cylinders its cylinder,
-//! hold it there (section 6.2 states this for all policies by cylinders). With `to=edge` SCAN also
-//! loses the empty strokes, which weigh most where sweeps are short.
+//! Requests near the edges wait up to twice as long as under C-LOOK. By block number, it serves
+//! sequential requests backwards on the way down (worthington94 section 6.1). No request waits for
+//! more than two sweeps, unless requests for the current block (or cylinder) keep the arm there
+//! (section 6.2 states this for all policies by cylinders). With `to=edge`, SCAN also loses the
+//! time of the strokes, which matters most if sweeps are short.
 
 use super::clook::cyclic;
 use super::line::{InCylinder, Line, Metric, Origin, Position, TurnRule, two_way};
@@ -46,8 +45,8 @@ pub type Scan = Sweep<false, true>;
 pub type CLook = Sweep<true, false>;
 pub type CScan = Sweep<true, true>;
 
-/// One of four policies that sweep over the disk: up and down, or always up if `IS_CYCLIC`; SCAN
-/// and C-SCAN, which can move on to the edges, if `HAS_EDGES`.
+/// One of four policies that sweep over the disk. A cyclic one serves requests only on its way up.
+/// One that has edges, SCAN or C-SCAN, can continue to the edges of the disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sweep<const IS_CYCLIC: bool, const HAS_EDGES: bool> {
     metric: Metric,
@@ -134,14 +133,14 @@ impl<const IS_CYCLIC: bool, const HAS_EDGES: bool> Rule for Sweep<IS_CYCLIC, HAS
 struct EdgeStrokes<E> {
     order: Box<dyn Policy<E>>,
     metric: Metric,
-    /// The arm only serves on its way up, and returns from the last cylinder to the first.
+    /// True if the arm serves requests only on its way up, from the first cylinder to the last.
     is_cyclic: bool,
     arm: u64,
     is_up: bool,
 }
 
 impl<E: Estimate> EdgeStrokes<E> {
-    /// Adds strokes to `order`, which measures by `metric`, with the arm at the first block.
+    /// Adds strokes to `order`, which uses `metric`. The arm starts at the first block.
     fn new(order: Box<dyn Policy<E>>, metric: Metric, is_cyclic: bool, drive: &E) -> Self {
         Self {
             order,

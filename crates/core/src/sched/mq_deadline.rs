@@ -1,18 +1,18 @@
 //! The rules of Linux's mq-deadline.
 //!
 //! # What it does
-//! Reads and writes are queued separately, each in order of arrival and in order of blocks.
-//! Requests are served in batches of one direction, ascending from the block served last in that
-//! direction, up to `batch` of them. A new batch consists of reads if any are pending, unless
-//! writes are pending too and have been passed over `starved` times. It begins with the oldest
-//! request of its direction if that has expired or nothing is ahead of the block served last;
-//! otherwise with the next request ahead.
+//! Reads and writes are queued separately, each in order of arrival and in order of blocks. It
+//! serves batches of up to `batch` reads or writes, in ascending order from the block served last
+//! in the same direction. A new batch consists of reads if any are pending, unless writes are
+//! pending too and have been passed over `starved` times. It begins with the oldest request of its
+//! direction if that has expired or no request is ahead of the block served last; otherwise, with
+//! the next request ahead.
 //!
 //! # Origin
-//! The scheduler `mq-deadline` of the Linux kernel as it behaves with its default settings, for
-//! comparison; its parameters are called read_expire, write_expire, fifo_batch and writes_starved
-//! there. Requests have one priority class here, and are not merged. The kernel keeps several
-//! requests inside the drive; here the depth of the drive's queue decides how many. The first batch
+//! The scheduler `mq-deadline` of the Linux kernel with its default settings, for comparison. The
+//! kernel calls its parameters read_expire, write_expire, fifo_batch and writes_starved. Here,
+//! requests have a single priority class and are not merged. The kernel keeps several requests
+//! inside the drive; here, the depth of the drive's queue determines how many. The first batch
 //! consists of reads if any are pending.
 //!
 //! # Cost
@@ -21,8 +21,8 @@
 //!
 //! # When it is bad
 //! It ignores rotation and jumps back for each expired request. Expiry is checked only between
-//! batches: an expired request that is the oldest of its direction waits for at most batch (starved
-//! + 1) more services, and one with k older requests in its direction for k + 1 times that number.
+//! batches: an expired request that is the oldest of its direction waits for at most `starved` + 1
+//! full batches, and one with k older requests in its direction for at most k + 1 times as many.
 
 use std::collections::VecDeque;
 

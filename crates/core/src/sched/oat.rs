@@ -1,10 +1,10 @@
 //! Optimal access time: a bound for all policies on a closed batch, and its short-sighted forms.
 //!
 //! # What it does
-//! OAT serves all pending requests in the order whose last request completes earliest. The order is
-//! exact: it is found by trying orders on copies of the drive, including its buffer, and again when
-//! a request arrives. The cost is factorial, so this is done for at most `most` requests; while
-//! more are pending, the one with the shortest access time goes next, and the order is not a bound.
+//! OAT serves all pending requests in the order whose last request completes earliest. It finds
+//! this order exactly, by trying orders on copies of the drive and its buffer, and does so again
+//! when a request arrives. The cost is factorial, so at most `most` requests are ordered. While
+//! more are pending, it serves the shortest access time first and is not a bound.
 //!
 //! Short-sighted OAT (`oat-batch`) takes the n oldest requests, or all if there are fewer, and
 //! serves them in the optimal order; only then does it consider new arrivals. Sliding-window OAT
@@ -14,23 +14,23 @@
 //! # Origin
 //! jacobson91 section 4.1, with batches and windows of 6; liu05 section 6.1 (SW-OAT) and appendix
 //! C. Departures: it minimises the instant at which the last request completes, not a sum of access
-//! times, which would ignore overheads and the buffer; and the default limit is 8, where the papers
-//! went up to 10 requests, offline. Ties go to the order that comes first when compared by age. A
-//! batch is taken when a decision is due, so a short queue makes a small batch.
+//! times, which would ignore overheads and the buffer; and the default limit is 8 requests, whereas
+//! the papers went up to 10, offline. Ties go to the order that comes first when compared by age. A
+//! batch is formed when a decision is due, so a short queue makes a small batch.
 //!
 //! # Cost
-//! For n requests, up to e times n! requests tried (1,957 for 6, 110,000 for 8), each at the cost
-//! of one simulated request, though usually a few percent of that. OAT pays this after each
-//! arrival, short-sighted OAT for each batch, and sliding-window OAT for each decision.
+//! For n requests, up to e n! trials (1,957 for 6 requests, 110,000 for 8) of one simulated request
+//! each, though usually a few percent of these. OAT makes them after each arrival, short-sighted
+//! OAT for each batch, and sliding-window OAT for each decision.
 //!
 //! # When it is bad
-//! With arrivals: OAT travels far for the first request to gain time later, a gain that new
-//! arrivals then spoil (jacobson91 section 4.1). It minimises neither the mean response nor the
-//! longest wait. Under load, with 6 requests on the HP 97560, batches are 1.84 times and windows
-//! 1.75 times as slow as SATF over the whole queue, because they choose among few requests, and
-//! windows do no better than SATF over the same window (jacobson91 section 4.1, liu05 section 6.1).
-//! A request waits only for those ahead of its batch and n - 1 others, but it may stay in a window
-//! indefinitely while better ones pass through it.
+//! If requests keep arriving, OAT moves far for the first request to gain time later, but new
+//! arrivals spoil this gain (jacobson91 section 4.1). It minimises neither the mean response time
+//! nor the longest wait. Under load, with 6 requests on the HP 97560, batches take 1.84 times and
+//! windows 1.75 times as long as SATF over the whole queue, because they choose among few requests.
+//! Windows do no better than SATF over the same window (jacobson91 section 4.1, liu05 section 6.1).
+//! With batches, a request waits only for earlier batches and n - 1 others, but it may stay in a
+//! window indefinitely while better ones are served.
 
 use std::collections::VecDeque;
 
@@ -181,9 +181,9 @@ struct OrderStep {
 /// Returns the order of `requests`, served from `now` on, whose last one completes earliest; ties
 /// go to the order that comes first when compared by age, request by request.
 ///
-/// The search is exact (branch and bound): the drive's state after a prefix is known, a prefix is
-/// abandoned when it takes longer than the best complete order, and prefixes are tried earliest
-/// first, so the first complete order is the greedy one. It serves at most e times n! requests.
+/// The search is exact (branch and bound). It abandons a prefix that takes longer than the best
+/// complete order. It tries the prefixes that end earliest first, so the first complete order is
+/// the greedy one. It serves at most e n! requests.
 fn optimal_order<R: Rehearse>(drive: &R, now: Instant, requests: &[Candidate]) -> Vec<OrderStep> {
     let mut search = Search {
         requests,
@@ -205,8 +205,8 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// Tries all continuations from `drive`, which has served the prefix. At `at` the next request
-    /// can be chosen, or the last one completes.
+    /// Tries all continuations from `drive`, which has served the prefix. The next request can be
+    /// chosen at `at`, or the last one completes then.
     fn deepen<R: Rehearse>(&mut self, drive: &R, at: Instant) {
         if self.prefix.len() == self.requests.len() {
             self.finish(at);
@@ -226,8 +226,8 @@ impl Search<'_> {
         }
     }
 
-    /// Returns, for each possible next request, when the following one can be chosen (for the last,
-    /// when it completes), its index, and the drive then.
+    /// Returns, for each possible next request, when the following one can be chosen (or when the
+    /// last one completes), its index, and the drive at that instant.
     fn continuations<R: Rehearse>(&self, drive: &R, at: Instant) -> Vec<(Instant, usize, R)> {
         let indices = (0..self.requests.len()).filter(|&index| self.left[index]);
         let is_last = self.prefix.len() + 1 == self.requests.len();

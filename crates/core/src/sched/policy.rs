@@ -12,7 +12,7 @@ use crate::units::{Angle, Cylinder, Instant, SectorCount, Span};
 pub struct Pending {
     /// The request. Ids are unique among pending requests.
     pub request: Request,
-    /// The instant at which it entered the queue.
+    /// The instant at which the request entered the queue.
     pub arrived: Instant,
 }
 
@@ -22,7 +22,7 @@ pub(crate) fn take(list: &mut VecDeque<Pending>, id: u64) -> Option<Pending> {
     list.remove(index)
 }
 
-/// A drive that can estimate the time of a request. `'static`, so that policies can contain others.
+/// A drive that can estimate the time of a request.
 pub trait Estimate: Send + 'static {
     /// The drive's state at the moment of a decision.
     type Outlook<'a>: Outlook
@@ -41,7 +41,7 @@ pub trait Estimate: Send + 'static {
     /// Returns the state in which a request chosen at `now` would find the drive.
     fn outlook(&self, now: Instant) -> Self::Outlook<'_>;
 
-    /// Returns a copy of the drive, to look several requests ahead.
+    /// Returns a copy of the drive on which to look several requests ahead.
     fn rehearse(&self) -> Self::Rehearsal;
 }
 
@@ -56,7 +56,7 @@ pub struct Shape {
     pub revolution: Span,
 }
 
-/// Estimates in one state of a drive; times are measured from when the arm is free for the request.
+/// Estimates in one state of a drive. Times start when the arm is free for the request.
 pub trait Outlook {
     /// Returns the cylinder under the heads.
     fn cylinder(&self) -> Cylinder;
@@ -71,10 +71,10 @@ pub trait Outlook {
     /// the transfer, and track changes within it.
     fn access(&self, request: &Request, location: &Extent) -> Span;
 
-    /// Returns the seek part of positioning, with head switch and settle.
+    /// Returns the seek part of the positioning time, including head switch and settle.
     fn seek(&self, request: &Request, location: &Extent) -> Span;
 
-    /// Returns true if the buffer has the beginning of the request's data, or is receiving it now.
+    /// Returns true if the buffer holds or is receiving the beginning of the request's data.
     fn is_buffered(&self, request: &Request) -> bool;
 
     /// Returns a lower bound on the positioning time of requests `distance` or more cylinders away.
@@ -84,10 +84,10 @@ pub trait Outlook {
 /// A copy of a drive on which to try requests, one at a time.
 pub trait Rehearse: Estimate + Clone {
     /// Serves a request chosen at `now`, no earlier than the instant that the previous call
-    /// returned; returns the instant at which the next can be chosen.
+    /// returned; returns the instant at which the next request can be chosen.
     fn serve(&mut self, now: Instant, request: &Request) -> Instant;
 
-    /// Returns when the host receives the completion of the last request. Inside a drive the next
+    /// Returns when the host receives the completion of the last request. Inside a drive, the next
     /// request may be chosen earlier.
     fn completed_at(&self) -> Instant;
 }
@@ -115,13 +115,13 @@ pub struct PolicyInfo {
     pub name: &'static str,
     /// A one-line description for lists.
     pub summary: &'static str,
-    /// The parameters with their defaults, as written (`r=0.2`), and the meaning of each.
+    /// The parameters with their defaults, as in `r=0.2`, and the meaning of each.
     pub parameters: &'static [(&'static str, &'static str)],
-    /// The knowledge of the drive that it needs.
+    /// The knowledge of the drive that the policy needs.
     pub knowledge: Knowledge,
-    /// The publication that describes it.
+    /// The publication that describes the policy.
     pub origin: &'static str,
-    /// The policy with parameters, as written.
+    /// An example of the policy with parameters.
     pub example: &'static str,
 }
 
@@ -143,7 +143,7 @@ pub enum Knowledge {
 }
 
 impl Knowledge {
-    /// Returns the name in lists.
+    /// Returns the name used in lists.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Nothing => "nothing",

@@ -3,19 +3,19 @@
 //! # What it does
 //! Serves the pending request with the minimum positioning time multiplied by t^i, where i is the
 //! level of its wait among the pending requests: 0 up to the mean wait, 1 up to one standard
-//! deviation above it, 2 up to two, 3 up to three, 4 beyond.
+//! deviation above it, 2 up to two, 3 up to three, and 4 for longer waits.
 //!
 //! # Origin
-//! liu05 section 6.1 and table 6.1. Mean and deviation are taken over the requests pending at the
-//! decision; liu05 updates them "every few time units". Waits are counted in whole microseconds.
-//! liu05 gives no t; the default is ours. SAPTF(1) is SPTF.
+//! liu05 section 6.1 and table 6.1. The mean and the deviation are those of the requests pending at
+//! the decision; liu05 updates them "every few time units". Waits are counted in whole
+//! microseconds. liu05 gives no t; the default is ours. SAPTF(1) is SPTF.
 //!
 //! # Cost
 //! Per decision, two scans of every pending request, one of which computes positioning times.
 //!
 //! # When it is bad
 //! Waits are unbounded: a request of the last level still needs a positioning time below t^-4 times
-//! every other one.
+//! that of every other request.
 
 use super::policy::{Estimate, Knowledge, Outlook, Policy, PolicyInfo, Rule};
 use super::waiting::{Candidate, Select, Selector, Waiting};
@@ -62,7 +62,7 @@ fn waited_us(c: &Candidate, now: Instant) -> i128 {
     i128::from(now.since_or_zero(c.pending.arrived).as_ns() / 1000)
 }
 
-/// Mean and variance of waits, as integers: squares compare exactly.
+/// Mean and variance of waits, as integers, so that squares compare exactly.
 struct Levels {
     count: i128,
     sum: i128,

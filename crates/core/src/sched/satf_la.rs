@@ -2,21 +2,21 @@
 //!
 //! # What it does
 //! Finds the sequence of i requests with the minimum sum of access times, where each counts `alpha`
-//! times as much as the previous one. By default it serves the first of them and decides again;
-//! with `strict` it serves all of them first.
+//! times as much as the previous one. By default, it serves the first of them and decides again;
+//! with `strict`, it serves all of them before it decides again.
 //!
 //! # Origin
-//! liu05 section 6.1: SATF-LAi, or SPTF-LAi. `i=1` and `alpha=0` are SATF. Departures: the k-th
-//! request counts alpha to the power of k - 1 (the printed sum skips one power at its end); the
-//! thesis names no best alpha, so the default is ours; up to 4 requests are allowed, where it stops
-//! at 2. Ties go to the sequence that begins with the earliest arrival.
+//! liu05 section 6.1: SATF-LAi, or SPTF-LAi. With `i=1` or `alpha=0`, it is SATF. Departures: the
+//! weight of the k-th request is alpha to the power of k - 1 (the printed sum skips one power at
+//! its end); the thesis names no best alpha, so the default is ours; up to 4 requests are allowed,
+//! whereas the thesis stops at 2. Ties go to the sequence that begins with the earliest arrival.
 //!
 //! # Cost
-//! At worst n^i estimates, and one request tried on a copy of the drive for each choice but the
-//! last. A request whose access time alone exceeds the best sum is not tried.
+//! At worst n^i estimates, and a trial on a copy of the drive for each request but the last. A
+//! request whose access time alone exceeds the best sum is not tried.
 //!
 //! # When it is bad
-//! When arrivals spoil the second step: the better first one was given up for nothing. It is
+//! New arrivals may spoil the second step, for which a better first step was given up. It is
 //! slightly better than SATF on random requests, and more so on clustered ones (liu05 section
 //! 6.2.1). It starves requests as SATF does.
 
@@ -72,13 +72,12 @@ impl Rule for SatfLa {
 }
 
 struct Sequence {
-    /// The weighted sum of access times in nanoseconds. Exact for a single request.
+    /// The weighted sum of access times in nanoseconds, which is exact for a single request.
     sum: f64,
     indices: Vec<usize>,
 }
 
 impl SatfLa {
-    /// Returns the best sequence of up to `length` of the requests in `left`.
     fn best<R: Rehearse>(
         &self,
         drive: &R,

@@ -2,29 +2,30 @@
 //!
 //! # What it does
 //! Like `satfuf`, but a forced request gets some revolutions of slack, in which as many other
-//! requests as possible are served without delaying it further. Forward: always the shortest access
-//! time that fits. Spliced: a second greedy order is built backward from the forced request, each
-//! time prepending the request from which the next is reached fastest; the beginning of the forward
-//! order and the end of the backward one are joined where the time without transfer is shortest.
+//! requests as possible are served without delaying it further. With `splice=forward`, the next one
+//! is always the request with the shortest access time that fits. With `splice=both`, a second
+//! greedy order is built backward from the forced request, by prepending the request from which the
+//! next is reached fastest. The two orders are joined where the time without transfer is shortest.
 //!
 //! # Origin
 //! jacobson91 section 5.1: SATFDF(N), variations 2 (`splice=forward`) and 3 (`splice=both`).
-//! Departures: the paper does not define "too old", the default is ours; N is length to be the
-//! number of requests forced, as with SATFUF(N); variation 2 ends where the forced request would be
-//! late, not at the deadline itself, so that the deadline is met; the time from a request to the
-//! one after it is estimated from where the drive would be had it served the first immediately; and
-//! joined orders are verified on a copy of the drive. Ties between joints go to the one whose
-//! forced requests end first, then to the one with the shorter beginning. The joint is recomputed
-//! for each decision, so that new arrivals are considered.
+//! Departures: the paper does not define "too old", so the default is ours. N is taken to be the
+//! number of forced requests, as in SATFUF(N). Variation 2 ends where the forced request would be
+//! late, not at the deadline itself, so that the deadline is met. The time from one request to the
+//! next is estimated on a drive that has served the first immediately. Joined orders are verified
+//! on a copy of the drive. Ties go to the joint whose forced requests end first, then to the one
+//! with the shorter beginning. The joint is recomputed for each decision, so that new arrivals are
+//! considered.
 //!
 //! # Cost
-//! Forward: as for `satfuf`. Spliced, while it forces: for k requests in the gap and n pending,
-//! about k times n requests tried on copies of the drive, the same number of estimates, and up to
-//! k^2 orders of k requests tried.
+//! With `splice=forward`, the cost of `satfuf`. With `splice=both`, for k requests in the gap
+//! before a forced one and n pending requests: about k n trials on copies of the drive, the same
+//! number of estimates, and trials of up to k^2 orders of k requests.
 //!
 //! # When it is bad
-//! It sustains less throughput than SATF and ASATF, and it has a longer tail than `satfgdf`
-//! (jacobson91 section 6.1), because the forward order may leave the head anywhere.
+//! Its throughput is lower than that of SATF and ASATF, and its response times have a longer tail
+//! than those of `satfgdf` (jacobson91 section 6.1), because the forward order may leave the head
+//! anywhere.
 
 use std::cmp::Reverse;
 
@@ -90,7 +91,7 @@ struct Spliced;
 
 /// The start of the forward order and the end of the backward one, joined to keep promises.
 struct Joint {
-    /// Data transfer time before the forced requests: the rest of the gap is idle.
+    /// Time of data transfers before the forced requests; no data move in the rest of the gap.
     useful: Span,
     end: Instant,
     first: usize,
@@ -139,7 +140,7 @@ fn backward<R: Rehearse>(gap: &Gap<'_, R>) -> Vec<usize> {
     let mut left: Vec<(usize, After<R>)> = free
         .map(|index| (index, start.serve(&gap.all[index])))
         .collect();
-    // Negative when a request length out of turn has broken the promise.
+    // Negative if a request taken out of turn has broken the promise.
     let mut room = gap.end().due.after(gap.now);
     let mut target = gap.end().candidate;
     let mut backward = Vec::new();
@@ -163,7 +164,7 @@ fn backward<R: Rehearse>(gap: &Gap<'_, R>) -> Vec<usize> {
     backward
 }
 
-/// Joins `begin` to the longest end of the backward order that keeps promises, without repetition.
+/// Joins `begin` to the longest end of the backward order that keeps promises; repeats no request.
 fn join<R: Rehearse>(
     gap: &Gap<'_, R>,
     begin: &[(usize, After<R>)],
@@ -177,7 +178,7 @@ fn join<R: Rehearse>(
         let tail: Vec<usize> = nearest_last.filter(|i| !head.contains(i)).collect();
         let &first = head.first().or(tail.first())?;
         let end = gap.keep_promises(&after.serve_all(tail.iter().map(|&index| &gap.all[index])))?;
-        // The promises must not depend on requests after the first: these may be taken out of turn.
+        // Promises must not depend on requests after the first, which may be taken out of turn.
         gap.keep_promises(&start.serve(&gap.all[first]))?;
         let order = head.iter().chain(&tail);
         let transfers = order.map(|&index| start.positioning_and_transfer(&gap.all[index]).1);

@@ -1,30 +1,29 @@
 //! Shortest access time first with guided delayed forcing.
 //!
 //! # What it does
-//! Like `satfdf` with one request forced: once the oldest has waited for `age`, it gets a deadline,
-//! some revolutions after the earliest possible instant. Until then, of the requests after which
-//! the deadline can still be met, the next is the one that leaves the largest area of the disk
-//! within reach: the sum, over all cylinders, of the time that the head could spend there between
-//! the request's end and the deadline.
+//! Like `satfdf` with one forced request: once the oldest request has waited for `age`, it gets a
+//! deadline, some revolutions after the earliest possible instant. Until then, the policy considers
+//! the requests after which the deadline can still be met. It serves the one that leaves the
+//! largest area of the disk within reach: the sum, over all cylinders, of the time that the head
+//! could spend there between the end of the request and the deadline.
 //!
 //! # Origin
-//! jacobson91 section 5.1, figures 7 to 9: SATFGDF. This "area" depends on the remaining time and
-//! the distance to the forced request's cylinder; for each remaining time it is a quadratic fitted
-//! to the drive's minimum seek times when the policy is created, with no linear term and as if no
-//! edge were near. Departures: the paper does not define "too old", the default is ours, and its
-//! figure, which always forces, is `age=0s`; the forced request itself is taken only when nothing
-//! else fits (the figure also compares its area, and does not say from where); a stay of several
-//! revolutions counts in full (the paper does not say; counted once, the area of a long gap is the
-//! whole disk wherever the head goes); the remaining time has a resolution of a 64th of a
-//! revolution, not of a sector, as sectors differ between zones; and the deadline is checked on a
-//! copy of the drive.
+//! jacobson91 section 5.1, figures 7 to 9: SATFGDF. The area depends on the remaining time and on
+//! the distance to the cylinder of the forced request. For each remaining time, a quadratic without
+//! a linear term is fitted to the drive's minimum seek times, as if no edge were near. Departures:
+//! the paper does not define "too old", so the default is ours; its figure always forces, as with
+//! `age=0s`. The forced request itself is served only when no other fits; the figure also compares
+//! its area, but does not say from where. A stay of several revolutions counts in full, which the
+//! paper leaves open; counted once, the area of a long gap would always be the whole disk. The
+//! resolution of the remaining time is 1/64 of a revolution, not a sector, because sectors differ
+//! between zones. The deadline is checked on a copy of the drive.
 //!
 //! # Cost
-//! A scan of all pending requests; while it forces, two requests tried on copies of the drive for
-//! each pending one. Memory: 16 bytes for each 64th of a revolution in two full seeks.
+//! A scan of all pending requests; while one is forced, two trials on copies of the drive for each
+//! pending request. Memory: 16 bytes for each 64th of a revolution in two full seeks.
 //!
 //! # When it is bad
-//! It sustains less throughput than SATF and ASATF (jacobson91 section 6.1).
+//! Its throughput is lower than that of SATF and ASATF (jacobson91 section 6.1).
 
 use super::forced::{AGE, Forcing, Gap, Splice, read_age};
 use super::policy::{Estimate, Knowledge, Outlook, Policy, PolicyInfo, Rehearse, Rule, Shape};
@@ -69,7 +68,7 @@ impl Rule for SatfGdf {
     }
 }
 
-/// Maximizes the part of the disk within reach.
+/// Maximizes the area of the disk within reach.
 impl Splice for Area {
     fn choose<R: Rehearse>(&self, gap: &Gap<'_, R>) -> Option<usize> {
         let start = gap.start();
@@ -82,13 +81,13 @@ impl Splice for Area {
             if gap.keep_promises(&after).is_none() {
                 continue;
             }
-            // The head must be there when the transfer begins.
+            // The head must be at the forced request when its transfer begins.
             let (_, transfer) = after.positioning_and_transfer(to);
             let left = end.due - after.at - transfer;
             let distance = candidate.location.cylinder.distance(to.location.cylinder);
-            let share = self.reachable(left, distance);
-            if best.is_none_or(|(max, _)| share > max) {
-                best = Some((share, index));
+            let area = self.reachable(left, distance);
+            if best.is_none_or(|(max, _)| area > max) {
+                best = Some((area, index));
             }
         }
         best.map(|(_, index)| index)
@@ -97,21 +96,19 @@ impl Splice for Area {
 
 /// Resolution of the remaining time: steps per revolution.
 const STEPS: i64 = 64;
-/// Maximum number of starting cylinders that a fit samples.
+/// Maximum number of starting cylinders that are sampled for a fit.
 const STARTS: u32 = 16;
-/// Maximum number of cylinders on the way that a fit samples.
+/// Maximum number of cylinders on the way that are sampled for a fit.
 const STOPS: u32 = 64;
 
-/// The area of the disk that can pass under a head that must be elsewhere by a deadline, as a
-/// function of remaining time and distance (jacobson91 section 5.1, figures 8 and 9): for each
-/// remaining time a quadratic in the distance, without a linear term, fitted to the drive's seek
-/// times. Once there is time for two of the longest seeks, every cylinder counts, and each further
-/// revolution adds one whole disk: no fit is needed there.
+/// The area of the disk within reach of a head that must be elsewhere by a deadline, as a function
+/// of remaining time and distance (jacobson91 section 5.1, figures 8 and 9). Once there is time for
+/// two of the longest seeks, each further revolution adds one whole disk, so no fit is needed.
 #[derive(Clone, Debug)]
 struct Area {
     step: Span,
     revolution: Span,
-    /// For 0, 1, 2... steps of remaining time, up to two of the longest seeks.
+    /// One fit for each step of remaining time from 0 up to two of the longest seeks.
     fits: Vec<Quadratic>,
 }
 
@@ -130,7 +127,7 @@ impl Area {
         Self::from_seeks(&seeks, shape.revolution)
     }
 
-    /// Fits seek times, in nanoseconds, over 0, 1, 2... cylinders.
+    /// Fits seek times in nanoseconds, which are indexed by distance.
     fn from_seeks(seeks: &[f64], revolution: Span) -> Self {
         let step = Span::from_ns((revolution.as_ns() / STEPS).max(1));
         let longest = seeks.iter().copied().fold(0.0, f64::max);
@@ -163,9 +160,9 @@ fn spread(end: u32, count: u32) -> impl Iterator<Item = u32> {
     (0..count).map(move |i| (u64::from(i) * u64::from(end) / u64::from(count)) as u32)
 }
 
-/// Fits the area by least squares over starts up to half the disk away from the middle, where the
-/// forced request is placed because it is farthest from the edges. Starts from which nothing can be
-/// reached are left out, as the paper's parabolas end there.
+/// Fits the area by least squares. The forced request is in the middle, far from the edges, and the
+/// head starts up to half the disk away. Starts from which nothing can be reached are left out,
+/// because the paper's parabolas end there.
 fn fit(seeks: &[f64], left: f64, revolution: f64) -> Quadratic {
     let cylinders = seeks.len() as u32;
     let starts = spread(cylinders.div_ceil(2), STARTS);
@@ -186,9 +183,9 @@ fn fit(seeks: &[f64], left: f64, revolution: f64) -> Quadratic {
     Quadratic { level, bend }
 }
 
-/// Computes the exact area: for each cylinder on the way, the revolutions that the head can spend
-/// there between arriving and having to leave. A stay of several revolutions counts in full: it
-/// passes no new sectors, but offers more choices.
+/// Computes the area: the mean, over sampled cylinders, of the revolutions that the head can spend
+/// there. A stay of several revolutions counts in full: no new sectors pass, but there is more
+/// choice.
 fn area(seeks: &[f64], left: f64, revolution: f64, distance: u32) -> f64 {
     let cylinders = seeks.len() as u32;
     let end = cylinders / 2;
@@ -212,7 +209,7 @@ mod tests {
 
     #[test]
     fn the_area_of_a_steady_arm_is_a_trapezium() {
-        // From the end itself with 6 ms to go: 6 ms less 0.2 ms for each cylinder away, up to 29 to
+        // From the end itself with 6 ms left: 6 ms, less 0.2 ms for each cylinder away, up to 29 on
         // either side: (6 + 2 * (5.8 + 5.6 + ... + 0.2)) / 10 / 101, if all were sampled.
         let exact = (6.0 + 2.0 * (0.2 * 29.0 * 30.0 / 2.0)) / 10.0 / 101.0;
         let found = area(&seeks(), 6e6, 1e7, 0);
@@ -224,8 +221,8 @@ mod tests {
         assert_eq!(area(&seeks(), 1e6, 1e7, 10), 0.0);
     }
 
-    /// Oracle: for each of 101 places, the sectors of 0.1 ms that begin between the arrival there
-    /// and the departure, counted one by one.
+    /// Compares with the number of sectors of 0.1 ms that begin between the arrival at each of 101
+    /// cylinders and the departure.
     #[test]
     fn the_area_matches_a_count_of_sectors_for_any_gap() {
         let revolution = Span::from_ms(10.0);

@@ -1,25 +1,25 @@
 //! Shortest access time first with urgent forcing.
 //!
 //! # What it does
-//! Shortest access time first, until the oldest request has waited for `age`. Then the n oldest are
-//! forced: they are served immediately, in greedy order; requests that do not delay them go first,
-//! by shortest access time. The access time ends where the transfer begins, as in jacobson91
-//! section 4: until it forces, this is `sptf`.
+//! Serves the shortest access time first until the oldest request has waited for `age`. Then the n
+//! oldest are forced: they are served immediately, in greedy order. Before them, only requests that
+//! do not delay them are served, by shortest access time. The access time ends where the transfer
+//! begins, as in jacobson91 section 4, so the policy is `sptf` until it forces requests.
 //!
 //! # Origin
 //! jacobson91 section 5.1, figure 6: SATFUF, and SATFUF(N). Departures: the paper does not define
-//! "too old", the default is ours; nor does it give the order of N forced requests, which is greedy
-//! here as in its batches (section 5.2); and "delay" is determined on a copy of the drive, to the
-//! nanosecond and with the buffer's contents, not by sums of access times.
+//! "too old", so the default is ours; it does not give the order of N forced requests, which is
+//! greedy here, as in its batches (section 5.2); and delays are determined to the nanosecond on a
+//! copy of the drive and its buffer, not from sums of access times.
 //!
 //! # Cost
-//! A scan of all pending requests; while it forces, one request tried on a copy of the drive per
+//! A scan of all pending requests; while some are forced, one trial on a copy of the drive for each
 //! pending request, and up to n more.
 //!
 //! # When it is bad
-//! Under load: once the oldest are always too old, little is spliced in, and it becomes FCFS with
-//! the resulting queue (jacobson91 section 5.1). A forced request is delayed only by other forced
-//! ones; a request that becomes too old waits for those forced before it.
+//! Under load, the oldest requests are always too old and few others fit between them, so it
+//! becomes FCFS with the resulting queue (jacobson91 section 5.1). A forced request is delayed only
+//! by other forced ones; a request that becomes too old waits for those forced before it.
 
 use super::forced::{AGE, Forcing, Greedy, read_age};
 use super::policy::{Estimate, Knowledge, Policy, PolicyInfo, Rule};

@@ -1,31 +1,31 @@
 //! SPTF, SATF, SPCTF: shortest positioning, access or positioning (with cache) time first.
 //!
 //! # What it does
-//! Serves the pending request with the shortest time, from where the head will be when the command
-//! has been processed; ties go to the earliest arrival. For SPTF, this is the time until the media
-//! transfer begins: the seek and the rotational wait. SATF adds the transfer itself, and track
-//! changes within it. SPCTF is SPTF with knowledge of the buffer: a request whose data are in the
-//! buffer, at least their beginning, has a positioning time of zero.
+//! Serves the pending request with the shortest time, measured from the position of the head when
+//! the command has been processed. Ties go to the earliest arrival. For SPTF, this is the time
+//! until the media transfer begins: the seek and the rotational latency. SATF adds the transfer
+//! itself, including track changes. SPCTF is SPTF with knowledge of the buffer: the positioning
+//! time is zero if at least the beginning of the data is in the buffer.
 //!
 //! # Origin
 //! SPTF: worthington94 sections 3.2 and 5.3; jacobson91 section 4.2 (as SATF). As worthington94
 //! section 2.4 requires, the angle is taken after the command overhead. SATF: jacobson91 section
-//! 4.2; liu05 section 3.1. With requests of one size, as in both, it differs from SPTF only by the
-//! number of sectors per track and by transfers that change tracks; jacobson91's access time T_A in
-//! fact ends where the transfer begins (section 4), which is SPTF here. With several sizes the
-//! transfer favours small requests. SPCTF: worthington94 section 6.3.
+//! 4.2; liu05 section 3.1. With requests of one size, as in both papers, it differs from SPTF only
+//! because transfer times depend on the zone and on track changes. jacobson91's access time T_A in
+//! fact ends where the transfer begins (section 4), which is SPTF here. With several sizes, SATF
+//! favours small requests. SPCTF: worthington94 section 6.3.
 //!
 //! # Cost
-//! SPTF and SATF keep pending requests by cylinder and angle (the module `field`): on the HP C2247
+//! SPTF and SATF keep pending requests by cylinder and angle (the module `field`): on the HP C2247,
 //! a decision of SPTF examines about ten of 64 random requests, or forty of 1,000, and computes the
 //! exact time of three to ten. An access time takes slightly longer to compute. SPCTF: per
 //! decision, a buffer lookup for every pending request, and the positioning time of misses.
 //!
 //! # When it is bad
-//! Starvation: the tail of SPTF's response times is the longest of all (worthington94 figure 5b);
-//! the others starve requests too, SATF especially large ones. They break up sequential streams
-//! (section 6.3): on sequential reads even SPCTF is slower than C-LOOK, because it serves only
-//! parts of a stream in order.
+//! All three starve requests, and SATF especially large ones. The tail of SPTF's response times is
+//! the longest of all policies (worthington94 figure 5b). They break up sequential streams (section
+//! 6.3): on sequential reads, even SPCTF is slower than C-LOOK, because it serves only parts of a
+//! stream in order.
 
 use super::field::{MinCost, MinCostQueue};
 use super::policy::{Estimate, Knowledge, Outlook, Policy, PolicyInfo, Rule, Shape};

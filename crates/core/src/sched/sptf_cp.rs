@@ -7,14 +7,15 @@
 //! # Origin
 //! liu05 section 6.1, with reads as the high-priority class, as in section 7.4. SPTF-CP(0) is HOL
 //! with SPTF within each class. SPTF-CP(1) is exactly SPTF: if a write and a read have equal times,
-//! the earlier is served, where the inequality alone would select the read.
+//! the earlier one is served, although the inequality alone would select the read.
 //!
 //! # Cost
-//! Per decision, the positioning time of every pending request; twice if a write has the shortest.
+//! Per decision, the positioning time of every pending request; computed twice if a write has the
+//! shortest.
 //!
 //! # When it is bad
-//! With a small t writes starve and throughput drops (liu05 section 8.2.1); with any t requests can
-//! starve, as under SPTF.
+//! With a small t, writes starve and throughput drops (liu05 section 8.2.1). With any t, requests
+//! can starve, as under SPTF.
 
 use super::policy::{Estimate, Knowledge, Outlook, Policy, PolicyInfo, Rule};
 use super::waiting::{Candidate, Select, Selector, Waiting};

@@ -2,14 +2,14 @@
 //!
 //! # What it does
 //! It serves the request with the shortest seek among those whose positioning time is at most n
-//! percent above the shortest, so that more of the time is rotational wait, in which
-//! background work can be done.
+//! percent above the shortest, so that more of the time is rotational latency, in which background
+//! work can be done.
 //!
 //! # Origin
-//! lumb01, which compares it with other foreground schedulers as SPTF-SWn%. The seek is the arm's
-//! part of positioning, with head switch and settle. Ties go to the earliest arrival. SPTF-SW(0%)
-//! is SPTF except for equal positioning times, where SPTF serves the earliest arrival and SPTF-SW
-//! the request with the shorter seek. The default of n is ours.
+//! lumb01, which compares it with other foreground schedulers under the name SPTF-SWn%. The seek is
+//! the arm's part of positioning, with head switch and settle. Ties go to the earliest arrival.
+//! SPTF-SW(0%) is SPTF except for equal positioning times, where SPTF serves the earliest arrival
+//! and SPTF-SW the request with the shorter seek. The default of n is ours.
 //!
 //! # Cost
 //! Per decision, two scans of the pending requests.

@@ -4,8 +4,8 @@
 //! Among the n oldest requests, serves the one with the shortest positioning time.
 //!
 //! # Origin
-//! liu05 section 6.1 (SW-SPTF). n of 10 was the best on one of liu05's bursts (table 6.2). SW(1) is
-//! FCFS; with n at least the queue length it is SPTF.
+//! liu05 section 6.1 (SW-SPTF). n = 10 was best on one of liu05's bursts (table 6.2). SW-SPTF(1) is
+//! FCFS; if n is at least the queue length, it is SPTF.
 //!
 //! # Cost
 //! Per decision, the positioning time of n requests.

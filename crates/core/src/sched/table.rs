@@ -94,8 +94,8 @@ pub struct PolicyConfig {
 }
 
 impl PolicyConfig {
-    /// Parses a policy, such as `sptf` or `vscan(r=0.2, by=map)`. As papers write `VSCAN(0.2)`,
-    /// values without keys belong to the first parameters, and names may be in capitals.
+    /// Parses a policy, such as `sptf` or `vscan(r=0.2, by=map)`. Papers write `VSCAN(0.2)`, so
+    /// values without keys are those of the first parameters, and names may be in upper case.
     ///
     /// # Errors
     /// If the policy, parameter or value does not exist; unknown policies are reported for `field`.
@@ -122,7 +122,7 @@ impl PolicyConfig {
         self.parsed.info()
     }
 
-    /// Returns the knowledge that it needs with these parameters; never [`Knowledge::Inner`].
+    /// Returns the knowledge needed with these parameters; never [`Knowledge::Inner`].
     pub fn knowledge(&self) -> Knowledge {
         self.parsed.knowledge()
     }
@@ -133,13 +133,13 @@ impl PolicyConfig {
     }
 }
 
-/// Returns an error that suggests the nearest policy and lists all.
+/// Returns an error that suggests the nearest policy and lists all policies.
 fn unknown(field: &str, found: &str) -> InputError {
     let names: Vec<&str> = INFOS.iter().map(|info| info.name).collect();
     InputError::one_of(field, found, &names)
 }
 
-/// Shows the syntax if a parameter of `info` lacks its name.
+/// Adds an example of the syntax if a parameter of `info` lacks its name.
 fn add_example(mut error: InputError, info: &PolicyInfo) -> InputError {
     if error.field == info.name {
         match info.parameters.first() {

@@ -1,18 +1,18 @@
-//! VSCAN(R), between SSTF and LOOK, and CVSCAN(N, R), by the distance of several requests.
+//! VSCAN(R), which is between SSTF and LOOK, and CVSCAN(N, R), which considers several requests.
 //!
 //! # What it does
-//! VSCAN serves the nearest request, where one that makes the arm reverse counts as farther away by
-//! `r` times the length of the line. CVSCAN chooses between up and down by the mean distance of the
-//! nearest `n` requests on each side (of all if there are fewer), and then serves the nearest on
-//! that side. By cylinders both serve all requests for the current cylinder, as C-LOOK does, before
-//! they move on. If both sides cost the same they move to the one whose next request arrived first.
+//! VSCAN serves the nearest request, but adds `r` times the length of the line to the distance of
+//! one for which the arm must reverse. CVSCAN chooses between up and down by the mean distance of
+//! the nearest `n` requests on each side (of all if there are fewer), and then serves the nearest
+//! on that side. By cylinders, both first serve all requests for the current cylinder, as C-LOOK
+//! does. If both sides cost the same, they move to the side whose next request arrived first.
 //!
 //! # Origin
 //! VSCAN: jacobson91 section 2 (V(R): a penalty of R times the number of cylinders for reversing);
-//! worthington94 sections 3.1, 5.1, 5.2. By block number the length is the number of blocks. The
+//! worthington94 sections 3.1, 5.1, 5.2. By block number, the length is the number of blocks. The
 //! position is the first block of the previous request (section 6.2 there); VSCAN(0) is SSTF with
-//! the same `from`, VSCAN(1) is LOOK. A request that found the drive idle also sets the direction,
-//! if it moved the arm.
+//! the same `from`, and VSCAN(1) is LOOK. A request that found the drive idle also sets the
+//! direction, if it moved the arm.
 //!
 //! CVSCAN: worthington94 section 3.1, which cites Geist, Reynolds and Pittard (1987). CVSCAN(1, R)
 //! is VSCAN(R), and CVSCAN(N, 1) is LOOK. Our choices where the paper is silent: fewer than `n`
@@ -20,12 +20,13 @@
 //! which are on neither side, go first; the default of `n` is the smallest that is not VSCAN.
 //!
 //! # Cost
-//! A binary search per arrival; up to three, and the distances of 2 `n` requests, per decision; and
-//! for each, 16 bytes (24 by cylinders) moved for every request pending at a higher block.
+//! One binary search per arrival; up to three, and the distances of 2 `n` requests, per decision.
+//! Each arrival and each decision also moves 16 bytes (24 by cylinders) for every request pending
+//! at a higher block.
 //!
 //! # When it is bad
-//! With `r` below 1 a request can starve: requests that keep arriving near the arm on both sides,
-//! nearer than the penalty, keep it reversing. Under CVSCAN a near request also waits if others on
+//! With `r` below 1, a request can starve: others that keep arriving on both sides of the arm,
+//! nearer than the penalty, keep it reversing. Under CVSCAN, a near request also waits if others on
 //! its side are far away.
 
 use super::line::{Line, Metric, Origin, TurnRule, two_way};

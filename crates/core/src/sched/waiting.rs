@@ -1,4 +1,4 @@
-//! Pending requests in order of arrival, with their locations: for policies that examine all of
+//! Pending requests in order of arrival, with their locations, for policies that examine all of
 //! them at every decision.
 
 use std::collections::VecDeque;
@@ -56,7 +56,6 @@ impl Waiting {
         &self.0
     }
 
-    /// Returns the `n` oldest, or all if there are fewer.
     pub fn oldest(&self, n: usize) -> &[Candidate] {
         &self.0[..n.min(self.0.len())]
     }
@@ -66,7 +65,6 @@ impl Waiting {
         self.min_of_oldest(self.0.len(), cost)
     }
 
-    /// Like [`Self::min`], but among the `count` oldest.
     pub fn min_of_oldest<K: PartialOrd>(
         &self,
         count: usize,

@@ -1,21 +1,22 @@
-//! SPTF in a window of arrivals.
+//! SPTF within a window of arrival times.
 //!
 //! # What it does
 //! Among the pending requests that arrived within t of the oldest, serves the one with the shortest
 //! positioning time. The window of the dynamic variant is t times the queue length.
 //!
 //! # Origin
-//! liu05 section 6.1 (WB-SPTF). A t of 50 ms was the best on one of liu05's bursts (table 6.2).
-//! liu05 says that the dynamic variant adjusts the window to the load, but not how; growing it with
-//! the queue is our choice: a fixed window does not hold more requests as the queue grows. With a
-//! window longer than any wait both are SPTF; with none, FCFS except for simultaneous requests.
+//! liu05 section 6.1 (WB-SPTF). t = 50 ms was best on one of liu05's bursts (table 6.2). liu05 says
+//! that the dynamic variant adjusts the window to the load, but not how; we let it grow with the
+//! queue. With a window longer than any wait, both variants are SPTF; with an empty one, they are
+//! FCFS except for simultaneous arrivals.
 //!
 //! # Cost
 //! Per decision, the positioning time of the requests in the window.
 //!
 //! # When it is bad
 //! When the queue exceeds the window, throughput hardly grows with load. A request is overtaken
-//! only by those that arrive within t after it; in the dynamic variant, t times the longest queue.
+//! only by those that arrive within t after it; in the dynamic variant, within t times the longest
+//! queue.
 
 use super::policy::{Estimate, Knowledge, Outlook, Policy, PolicyInfo, Rule};
 use super::waiting::{Select, Selector, Waiting};

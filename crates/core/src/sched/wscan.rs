@@ -1,11 +1,11 @@
 //! WSCAN(f): SCAN by windows.
 //!
 //! # What it does
-//! Serves all requests within a window of `f` times the length of the line, the nearest first,
-//! regardless of its direction. When the window is empty, the arm continues in the direction of the
-//! sweep to the next request, or reverses if there is none, and a new window opens from there in
-//! the direction of the sweep. By cylinders, requests for the current cylinder go first, as under
-//! C-LOOK. It serves the earlier of two equally near requests.
+//! Serves all requests within a window of `f` times the length of the line, the nearest first in
+//! either direction. When the window is empty, the arm continues in the direction of the sweep to
+//! the next request, or reverses if there is none. A new window opens there, in the direction of
+//! the sweep. By cylinders, requests for the current cylinder are served first, as under C-LOOK.
+//! The earlier of two equally near requests is served first.
 //!
 //! # Origin
 //! liu05 section 3.1, in one sentence: it "maintains a current direction, but serves all requests
@@ -17,12 +17,13 @@
 //! the previous one, and sets the direction.
 //!
 //! # Cost
-//! A binary search per arrival, up to three per decision, and for each, 16 bytes (24 by cylinders)
-//! moved for every request pending at a higher block.
+//! One binary search per arrival and up to three per decision. Each arrival and each decision also
+//! moves 16 bytes (24 by cylinders) for every request pending at a higher block.
 //!
 //! # When it is bad
-//! Requests that keep arriving in the window hold the arm there and starve the others; a workload
-//! spread over the disk does not, because it sends only a share of `f` there.
+//! Requests that keep arriving in the window keep the arm there and starve the others. A workload
+//! that is spread over the disk does not have this effect, because only a fraction `f` of it is in
+//! the window.
 
 use super::line::{Direction, InCylinder, Line, LineQueue, Metric, Origin, Position};
 use super::policy::{Estimate, Knowledge, Pending, Policy, PolicyInfo, Rule};
@@ -104,7 +105,7 @@ impl<P: Position> Windows<P> {
         (self.window.0..=self.window.1).contains(&coordinate)
     }
 
-    /// Opens a window at `coordinate` if the arm has left the previous window to get there.
+    /// Opens a window at `coordinate` if that is outside the current window.
     fn move_to(&mut self, coordinate: u64) {
         if self.is_inside(coordinate) {
             return;

@@ -3,7 +3,7 @@
 use super::key::{A1, CACHES, DISKSIM, FLAG, FRACTION, TIME, Variation, count, size, word};
 use crate::units::{SectorCount, Span};
 
-/// If this table is left out, the buffer is one segment of this size without caching.
+/// If this table is omitted, the buffer is a single segment of this size without caching.
 const PLAIN_SEGMENT: SectorCount = SectorCount(128);
 
 section! {
@@ -16,8 +16,8 @@ section! {
         /// Size of a segment.
         segment: SectorCount = PLAIN_SEGMENT
             => size(1).varied(31, Variation::Jointly).cited(CACHES);
-        /// Data stay in the buffer after the request that brought them. If off, the buffer only
-        /// matches the speeds of media and bus: no hits, no read-ahead, no write cache.
+        /// Data stay in the buffer after the request that transferred them. If off, the buffer only
+        /// matches the speeds of the media and the bus: no hits, no read-ahead, no write cache.
         caching: bool = false => FLAG.cited("worthington94 table 3b");
         /// One segment is reserved for writes and never holds read-ahead.
         dedicated_write_segment: bool = false => FLAG.switched(21).cited(DISKSIM);
@@ -30,7 +30,7 @@ section! {
         /// Maximum read-ahead beyond the last requested sector; at most `segment`.
         read_ahead_max: SectorCount = PLAIN_SEGMENT
             => size(0).same_as("buffer.segment").varied(31, Variation::Jointly).cited(A1);
-        /// The fate of data delivered by a read: they stay, or read-ahead gets the whole segment.
+        /// Data that a read has delivered stay in the segment, or leave all of it to read-ahead.
         delivered: DeliveredBlocks = DeliveredBlocks::Kept
             => word(DeliveredBlocks::WORDS).switched(30).cited(CACHES);
         /// Read-ahead follows only a read that continues a previous read: the firmware waits until
@@ -60,7 +60,7 @@ section! {
         arriving_hits: bool = false => FLAG.switched(20).cited(DISKSIM);
         /// The buffered part of a partial hit goes to the host immediately.
         partial_hits_at_once: bool = false => FLAG.switched(20).cited(DISKSIM);
-        /// Reads may hit data that a write left.
+        /// Reads may hit data that a write has left in the buffer.
         hits_on_written: bool = false => FLAG.switched(20).cited(CACHES);
         /// Buffer contents that a write drops: blocks or segments that it overlaps, or everything.
         write_invalidates: Invalidation = Invalidation::Segment
@@ -74,17 +74,18 @@ section! {
         /// needs `caching`.
         write_cache: WriteCache = WriteCache::Off
             => word(WriteCache::WORDS).switched(30).cited(DISKSIM);
-        /// Maximum amount of dirty data in a `deferred` write cache, in addition to the segments; a
-        /// write waits until there is room for it; one that never fits goes to the media.
+        /// Maximum amount of dirty data in a `deferred` write cache, in addition to the segments. A
+        /// write waits until there is room for it; a write that can never fit goes to the media.
         dirty_max: SectorCount = SectorCount(0) => size(0);
         /// Dirty data of a `deferred` write cache are also destaged during the rotational wait of a
         /// command, if that does not delay the command. Like `dirty_max`, it has no effect while
         /// `write_cache` is `off`.
         destage_in_gaps: bool = false => FLAG;
-        /// Margin for scattered seeks: added to the predicted seek to a command after destaging in
-        /// its gap; needs `destage_in_gaps`.
+        /// Margin for the scatter of seeks: a time added to the predicted seek to a command after
+        /// destaging in its gap; needs `destage_in_gaps`.
         destage_conservatism: Span = Span::ZERO => TIME;
-        /// A write that continues the previous one shares its segment and its pass over the media.
+        /// A write that continues the previous one uses the same segment and the same pass over the
+        /// media.
         combine_writes: bool = false => FLAG.switched(20).cited(DISKSIM);
         /// A read's bus transfer begins when this fraction of it is buffered.
         read_watermark: f64 = 0.0 => FRACTION.varied(30, Variation::Jointly).cited(A1);
@@ -99,11 +100,11 @@ section! {
 words! {
     /// The extent of read-ahead after a read.
     pub enum ReadAhead {
-        /// Not at all.
+        /// No read-ahead.
         None = "none",
         /// To the end of the track of the last sector.
         TrackEnd = "track-end",
-        /// To the end of its cylinder.
+        /// To the end of the cylinder of the last sector.
         CylinderEnd = "cylinder-end",
         /// Until the segment is full.
         UntilFull = "until-full",
@@ -113,11 +114,11 @@ words! {
 }
 
 words! {
-    /// The fate of data delivered by a read.
+    /// Whether data stay in the segment after a read has delivered them.
     pub enum DeliveredBlocks {
         /// They stay; read-ahead gets the rest of the segment.
         Kept = "kept",
-        /// Read-ahead gets the whole segment, and a later read never hits them (worthington96
+        /// Read-ahead gets the whole segment, and a later read never hits those data (worthington96
         /// tables 7, 11, 16, 21: "discarded before READ completion", "can be pushed out by
         /// prefetch"). On the Barracuda and the Cheetah 4LP, 80 of 85 repeated reads are misses.
         Dropped = "dropped",
@@ -127,9 +128,9 @@ words! {
 words! {
     /// Buffer contents that a write drops in addition to the data it replaces.
     pub enum Invalidation {
-        /// Only blocks that it overlaps.
+        /// Only blocks that the write overlaps.
         Overlap = "overlap",
-        /// Every segment that it overlaps, entirely.
+        /// Every segment that the write overlaps, entirely.
         Segment = "segment",
         /// Everything.
         All = "all",
@@ -137,20 +138,19 @@ words! {
 }
 
 words! {
-    /// When writes complete before their data are on the media.
+    /// The writes that complete before their data are on the media.
     pub enum WriteCache {
-        /// Never.
+        /// None.
         Off = "off",
-        /// If no dirty data wait, or if the write appends to them
-        /// ([`Buffer::combine_writes`]), including the first write of a stream. Any other write
-        /// completes when it is on the media.
+        /// Writes that find no dirty data or append to them ([`Buffer::combine_writes`]), such as
+        /// the first write of a stream. Any other write completes when it is on the media.
         Streams = "streams",
-        /// Always. As with streams, dirty data are flushed before a request that does not append
-        /// to them is served, even if it is a hit.
+        /// All. As with [`Self::Streams`], dirty data are flushed before a request that does not
+        /// append to them is served, even if it is a hit.
         Always = "always",
-        /// Always, as long as there is room ([`Buffer::dirty_max`]). Dirty data wait in any number
-        /// of ranges; when no command needs the arm, the policy of the drive's queue chooses one
-        /// of them to be written to the media.
+        /// All, as long as there is room ([`Buffer::dirty_max`]). There may be any number of dirty
+        /// ranges; when no command needs the arm, the policy of the drive's queue chooses one of
+        /// them to write to the media.
         Deferred = "deferred",
     }
 }

@@ -1,7 +1,7 @@
 //! The layout of the drive.
 //!
-//! Upper bounds are far above any drive; they keep every product of counts within 63 bits, so
-//! that the layout need not check its arithmetic.
+//! The upper bounds are far above those of any drive. They keep every product of counts within 63
+//! bits, so that the layout need not check for overflow.
 
 use super::key::{DISKSIM, FLAG, Key, KeyKind, SheetEntry, count, size, table, word};
 use crate::units::SectorCount;
@@ -11,7 +11,7 @@ pub const MAX_CYLINDERS: u32 = 2_000_000;
 const MAX_SURFACES: u64 = 100;
 /// Maximum number of sectors: a million on every track of the largest drive.
 pub(super) const MAX_SECTORS: u64 = 200_000_000_000_000;
-/// Maximum number of spare units in a region, such as one on every track, and of grown defects.
+/// Maximum number of spare units in a region, and of grown defects.
 pub(super) const MAX_SPARES: u64 = 1_000_000_000;
 const MAX_SECTOR_BYTES: u64 = 1 << 20;
 const APPENDIX_B: &str = "worthington96 appendix B";
@@ -20,20 +20,20 @@ section! {
     /// The layout of the drive.
     #[derive(Clone, Debug, PartialEq)]
     pub struct Geometry at "geometry." |spec| (Some(&spec.geometry), &mut spec.geometry) {
-        /// Exported capacity: what the zones map, less `unused_sectors`.
+        /// Exported capacity: the sectors that the zones map, minus `unused_sectors`.
         sectors: SectorCount = SectorCount(0) => count("sectors", 1, MAX_SECTORS)
             .required().shown(SheetEntry::As("capacity_sectors")).cited(APPENDIX_B);
-        /// Sectors at the end that the zones map but the drive does not export: spare space under
+        /// Sectors at the end that the zones map but the drive does not export: spare space with
         /// `sectors-per-disk`, otherwise unused, as in a drive sold with a round capacity.
         unused_sectors: SectorCount = SectorCount(0)
             => count("sectors", 0, MAX_SECTORS).shown(SheetEntry::Hidden);
         /// Bytes per sector.
         sector_bytes: u32 = 0 => count("bytes", 1, MAX_SECTOR_BYTES).required().cited(APPENDIX_B);
         /// Size of a sector on the media, a power of two of sectors, if the drive emulates smaller
-        /// ones ("512e"; SCSI: physical block; ATA: physical sector). A write of part of one reads
-        /// it first, unless the rest is in the buffer, and writes it a revolution later. Tracks,
-        /// reserved space and capacity are whole physical sectors; spares, slips and defects that
-        /// are not tracks count physical sectors.
+        /// ones ("512e"; SCSI: physical block; ATA: physical sector). A write of part of such a
+        /// sector first reads it, unless the rest of it is in the buffer, and writes it a
+        /// revolution later. Tracks, reserved space and capacity are whole physical sectors;
+        /// spares, slips and defects that are not tracks count physical sectors.
         physical_sector: SectorCount = SectorCount(1) => size(1).cited("SBC-4, ACS-4");
         /// Data surfaces, one head each.
         surfaces: u32 = 0 => count("surfaces", 1, MAX_SURFACES).required().cited(APPENDIX_B);
@@ -50,9 +50,9 @@ section! {
             => Key::new(KeyKind::Distance)
                 .shown(SheetEntry::Argument)
                 .cited("worthington96 table 6");
-        /// A slip rotates all tracks between its region of the sparing scheme and the end of the
-        /// zone by its own width: skews are counted from the end of the previous data. If off,
-        /// skews are those of whole tracks.
+        /// A slip rotates all tracks between its sparing region and the end of the zone by the
+        /// width of the slip, because skews are counted from the end of the previous data. If off,
+        /// skews are counted between whole tracks.
         ///
         /// On the ST41601N the completions after each of 26 slips come one sector later.
         slips_turn_tracks: bool = false => FLAG.switched(20);
@@ -71,7 +71,7 @@ section! {
 }
 
 section! {
-    /// Optional defects at random locations, grown in use.
+    /// Optional defects at random locations that appeared in use.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct GrownDefects at "geometry.grown_defects." |spec| (
         Some(&spec.geometry.grown_defects),
@@ -80,13 +80,13 @@ section! {
         /// Number of units of sparing (physical sectors or tracks) that are reallocated.
         count: u64 = 0 => count("physical sectors or tracks", 0, MAX_SPARES)
             .shown(SheetEntry::As("grown_defects")).cited("worthington94 section 5.2");
-        /// Seed of their locations.
+        /// Seed of the locations of these defects.
         seed: u64 = 0 => count("", 0, i64::MAX as u64).shown(SheetEntry::Hidden);
     }
 }
 
 words! {
-    /// The order in which tracks follow one another in LBN order.
+    /// The order in which ascending LBNs fill the tracks.
     pub enum TrackOrder {
         /// Every cylinder in ascending order of heads.
         CylinderMajor = "cylinder-major",
@@ -99,7 +99,7 @@ words! {
 
 words! {
     /// Location of the spare space. [`Zone::spares`], [`Zone::slips`] and [`Zone::defects`] count
-    /// in the unit that it names.
+    /// in the unit that the variant names.
     pub enum Sparing {
         /// No spare space.
         None = "none",
@@ -146,7 +146,7 @@ pub struct Zone {
 }
 
 impl Geometry {
-    /// Maximum sectors in a physical one: READ CAPACITY has four bits for the power of two.
+    /// Maximum sectors in a physical sector: READ CAPACITY has four bits for its exponent.
     pub const MAX_PHYSICAL: u64 = 1 << 15;
 
     /// The requirement on the size of a physical sector.

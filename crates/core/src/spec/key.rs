@@ -1,9 +1,9 @@
 //! The table of all keys of a specification, one entry per key.
 //!
-//! An entry is the declaration of its field ([`section!`]) with its documentation, which the manual
-//! prints, its type, default and [`Key`]. The reader, the writer, the data sheet, the calibration,
-//! the manual and the random drives in tests iterate over these entries, so a new key needs one
-//! entry and the code that acts on it.
+//! An entry is the declaration of a field ([`section!`]): its documentation, which the manual
+//! prints, its type, its default and its [`Key`]. The reader, the writer, the data sheet, the
+//! calibration, the manual and the random drives in tests iterate over these entries, so a new key
+//! needs one entry and the code that acts on it.
 
 use super::{SeekCurve, Spec, Zone};
 use crate::sched::PolicyConfig;
@@ -53,9 +53,9 @@ pub enum KeyKind {
     Flag,
     /// One of these words.
     Word(&'static [&'static str]),
-    /// A bare number of the things that `unit` names, within bounds.
+    /// A bare number within bounds, in the unit `unit`.
     Count {
-        /// The counted thing; empty for a plain number.
+        /// The name of the counted items; empty for a plain number.
         unit: &'static str,
         /// Minimum that the key accepts.
         min: u64,
@@ -98,7 +98,7 @@ pub enum Variation {
         /// Prior standard deviation around the given value, in milliseconds.
         prior_ms: f64,
     },
-    /// It varies as a behaviour that can change on its own.
+    /// It varies as a switch, independently of other keys.
     Switch,
     /// It varies together with other keys.
     Jointly,
@@ -184,18 +184,18 @@ impl Key {
         all
     }
 
-    /// Returns its name in its own table.
+    /// Returns the name of the key within its table.
     pub fn name(&self) -> &'static str {
         let split = self.path.rsplit_once('.');
         split.map_or(self.path, |(_, name)| name)
     }
 
-    /// Returns its value in `spec`; `None` where `spec` lacks it.
+    /// Returns its value in `spec`; `None` if `spec` lacks it.
     pub fn get(&self, spec: &Spec) -> Option<Value> {
         (self.get)(spec)
     }
 
-    /// Sets its value. An optional table that is absent is created, with zeros.
+    /// Sets its value. Creates an optional table that is absent, filled with zeros.
     ///
     /// # Panics
     /// If `value` is of another kind, or a number too large for the field.
@@ -206,7 +206,7 @@ impl Key {
     /// Returns `value` as TOML.
     ///
     /// # Panics
-    /// If `value` is of another kind, or of one that the caller formats: a text, a curve, zones.
+    /// If `value` is of another kind, or of one that the caller formats: text, a curve or zones.
     pub fn toml(&self, value: &Value) -> String {
         match (self.kind, value) {
             (_, Value::Flag(flag)) => flag.to_string(),
@@ -227,7 +227,7 @@ impl Key {
     }
 }
 
-/// Entries begin with one of these.
+/// The basic keys, from which entries are built.
 pub(super) const TEXT: Key = Key::new(KeyKind::Text);
 pub(super) const FLAG: Key = Key::new(KeyKind::Flag);
 pub(super) const TIME: Key = Key::new(KeyKind::Time { signed: false });
@@ -250,7 +250,6 @@ pub(super) const fn table(keys: &'static [Key]) -> Key {
     Key::new(KeyKind::Table(keys))
 }
 
-/// Sources that keys cite.
 pub(super) const DISKSIM: &str = "DiskSim 4.0";
 pub(super) const A1: &str = "worthington94 table A.1";
 pub(super) const A4: &str = "worthington94 table A.4";
@@ -295,7 +294,7 @@ pub(super) trait Field {
     /// Returns its value; `None` if it is unset.
     fn value(&self) -> Option<Value>;
 
-    /// Sets it. Panics when `value` is of another kind or too large.
+    /// Sets the value. Panics if `value` is of another kind or too large.
     fn assign(&mut self, value: Value);
 }
 
@@ -321,7 +320,7 @@ macro_rules! fields {
 fields! {
     String: Text, |field| field.clone(), |text| text;
     bool: Flag, |field| *field, |flag| flag;
-    u32: Count, |field| u64::from(*field), |count| count.try_into().expect("32 bits");
+    u32: Count, |field| u64::from(*field), |count| count.try_into().expect("a 32-bit count");
     u64: Count, |field| *field, |count| count;
     SectorCount: Count, |field| field.0, |count| SectorCount(count);
     Span: Time, |field| *field, |time| time;
@@ -374,7 +373,7 @@ macro_rules! words {
 /// A table of a specification: its fields, and a row of [`Key`]s for each.
 ///
 /// `$path` is the path of the table with a dot after it; `$get` and `$set` access it in `$spec`. A
-/// row is documentation, name (`as` the key, if it has another), type, default, key.
+/// row consists of documentation, name (`as` the key, if its name differs), type, default, key.
 macro_rules! section {
     (@name $field:ident) => { stringify!($field) };
     (@name $field:ident $key:ident) => { stringify!($key) };

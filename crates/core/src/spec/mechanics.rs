@@ -9,7 +9,7 @@ section! {
     pub struct Mechanics at "mechanics." |spec| (Some(&spec.mechanics), &mut spec.mechanics) {
         /// Speed, or time of a revolution.
         ///
-        /// In nanoseconds, which is the definition; rpm is only for display.
+        /// Stored in nanoseconds; rpm is only for display.
         period_ns as rotation: f64 = 0.0
             => Key::new(KeyKind::Rotation).required().varied(30, Variation::Jointly).cited(A1);
         /// Seek times.
@@ -17,21 +17,21 @@ section! {
         /// Time to switch to another head of the same cylinder. It overlaps a seek: positioning
         /// takes the longer of the two.
         head_switch: Span = Span::ZERO => TIME.fitted(6, 0.3).cited(TABLE_8);
-        /// Added to an inward seek (to a higher cylinder), subtracted from an outward one; no more
-        /// than the shortest seek.
+        /// Time added to inward seeks (to a higher cylinder) and subtracted from outward seeks; at
+        /// most the shortest seek.
         ///
         /// On the HP C2247 this is half a millisecond at all distances.
         inward_seek: Span = Span::ZERO => SIGNED_TIME.fitted(7, 0.3);
         /// Time to settle before a request on the track where the head already is.
         ///
         /// Parameter sets extracted over SCSI tend to include part of the command overhead in their
-        /// seek curves, so that a request without a movement is charged too little. A transfer that
+        /// seek curves, so that requests without a movement would be too fast. A transfer that
         /// continues to the next track pays only the head switch.
         track_settle: Span = Span::ZERO => TIME.fitted(6, 0.3);
         /// Time to settle before a request on another track of the cylinder, after the head switch.
         cylinder_settle: Span = Span::ZERO => TIME.fitted(6, 0.3);
-        /// Standard deviation of the time of a movement before a read, by distance: each takes
-        /// longer or shorter by a normally distributed time, at random from the run's seed.
+        /// Standard deviation of the time of a movement before a read, by distance. The deviation
+        /// of each movement is normally distributed and depends on the run's seed.
         ///
         /// Estimates for policies and predictions use the mean.
         seek_scatter: Option<SeekCurve> = None
@@ -40,8 +40,9 @@ section! {
         /// reads.
         write_seek_scatter: Option<SeekCurve> = None
             => SCATTER.shown(SheetEntry::As("write_seek_scatter_curve"));
-        /// Added to any seek or head switch before a write; negative when *effective* (reads wait
-        /// to settle too, or the write's setup overlaps), by no more than the shortest movement.
+        /// Time added to any seek or head switch before a write. Negative if it is an *effective*
+        /// time (reads settle too, or the write's setup overlaps), but not below minus the shortest
+        /// movement.
         write_settle: Span = Span::ZERO => SIGNED_TIME.fitted(6, 0.5).cited(TABLE_8);
         /// Seek times before a write, if they were measured separately; otherwise those of
         /// reads. `write_settle` is added to either.
@@ -78,7 +79,7 @@ pub enum SeekCurve {
 }
 
 impl Default for SeekCurve {
-    /// No time at all.
+    /// All seeks take no time.
     fn default() -> Self {
         Self::Table(Vec::new())
     }
@@ -122,7 +123,8 @@ impl Mechanics {
         (!fits).then_some(("inward_seek", expected))
     }
 
-    /// Returns a warning for each probable mistake: a seek less than half as long as a shorter one.
+    /// Returns a warning for each probable mistake: a seek in less than half of a shorter one's
+    /// time.
     pub fn doubts(&self) -> Vec<String> {
         let write = self.write_seek.as_ref().map(|curve| ("write_seek", curve));
         let curves = std::iter::once(("seek", &self.seek)).chain(write);
@@ -172,7 +174,7 @@ impl SeekCurve {
                 interpolate(&[(1, *single), (third, *average), (last, *full)], distance)
             }
         };
-        // A formula may exceed the range of its coefficients.
+        // A formula may give more than a second, although no coefficient does.
         time.min(Span::from_ns(1_000_000_000))
     }
 

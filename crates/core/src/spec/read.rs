@@ -28,7 +28,7 @@ fn keys(table: &Node<'_>, keys: &'static [Key], spec: &mut Spec) -> Result<(), I
         match (value.is_absent(), key.same_as) {
             (true, Some(other)) => {
                 let other = Key::find(other).and_then(|key| key.get(spec));
-                key.set(spec, other.expect("a key that has a value"));
+                key.set(spec, other.expect("the key has a value"));
             }
             (true, None) if !key.required => {}
             _ => match key.kind {
@@ -40,7 +40,7 @@ fn keys(table: &Node<'_>, keys: &'static [Key], spec: &mut Spec) -> Result<(), I
     Ok(())
 }
 
-/// Reads a value of this kind; `spec` has the values read so far.
+/// Reads a value of this kind; `spec` contains the values read so far.
 fn read(value: &Node<'_>, kind: KeyKind, spec: &Spec) -> Result<Value, InputError> {
     let sector = Bytes(u64::from(spec.geometry.sector_bytes));
     Ok(match kind {
@@ -73,7 +73,7 @@ impl<'a> Document<'a> {
     /// Reads and validates a specification. `file` is its name in errors.
     ///
     /// # Errors
-    /// The first value that is not TOML, missing, unknown, out of range, or contradictory.
+    /// If `text` is not TOML, or a value is missing, unknown, out of range or contradictory.
     pub fn read(text: &'a str, file: &'a str) -> Result<Self, InputError> {
         let text = Text { file, text };
         let tree = match DeTable::parse(text.text) {
@@ -102,7 +102,7 @@ impl<'a> Document<'a> {
     }
 }
 
-/// Returns one step down a path: a key of a table, or an index and the bracket after it.
+/// Returns the value one step down a path: a key of a table, or an index and the bracket after it.
 fn step_into<'t, 'a>(node: &'t DeValue<'a>, step: &str) -> Option<&'t Spanned<DeValue<'a>>> {
     match step.strip_suffix(']') {
         Some(index) => node.get(index.parse::<usize>().ok()?),
@@ -119,7 +119,7 @@ fn not_toml(text: Text<'_>, error: &toml::de::Error) -> InputError {
 
 fn curve(table: &Node<'_>) -> Result<SeekCurve, InputError> {
     if table.maybe("form", |_| Ok(()))?.is_none() {
-        // Misspelt keys come first, as elsewhere: a user who guessed at them gave no form either.
+        // Reports misspelt keys first, as elsewhere: a user who guesses keys omits the form too.
         table.only(&[
             "form",
             "cylinders_ms",
@@ -206,7 +206,7 @@ fn three_point(table: &Node<'_>) -> Result<SeekCurve, InputError> {
         let value = table.get(key);
         let time = tree::time(&value)?;
         if time < min {
-            return Err(value.error(format!("a time of {min} or more, that of the shorter seek")));
+            return Err(value.error(format!("a time of {min} or more, as for the shorter seek")));
         }
         min = time;
         Ok(time)
@@ -219,7 +219,7 @@ fn three_point(table: &Node<'_>) -> Result<SeekCurve, InputError> {
 }
 
 const MAX_SECTORS_PER_TRACK: u32 = 1_000_000;
-/// Maximum place in a zone or on the disk, perhaps counted in tracks.
+/// Maximum number of a sector or track in a zone or on the disk, for slips and defects.
 const LAST_PLACE: u64 = 1_000_000_000_000;
 
 fn zones(value: &Node<'_>, cylinders: u32) -> Result<Vec<Zone>, InputError> {

@@ -1,8 +1,8 @@
-//! Confidence intervals: of the mean of a series of dependent values, and of independent values.
+//! Confidence intervals of the mean of a series of dependent values, or of independent values.
 
 use crate::units::{Span, elapsed_ns};
 
-/// One more than the maximum number of batches; after joining at least 32 are left (31 if merged).
+/// One more than the maximum number of batches; joining leaves at least 32 (31 in a merge).
 const BATCHES: usize = 64;
 /// Minimum number of spans in whole batches for an interval: batches then have at least 16 spans.
 const MIN_SPANS: u64 = 512;
@@ -25,8 +25,8 @@ const MIN_SPANS: u64 = 512;
 /// About seven instructions per span; 1 KiB.
 ///
 /// # When it is bad
-/// Too narrow while a batch is shorter than about ten times the series' memory, as near saturation,
-/// and meaningless beyond it, without a stationary mean: use replications there.
+/// The interval is too narrow while a batch is shorter than about ten times the series' memory, as
+/// near saturation. Beyond saturation there is no stationary mean: use replications.
 ///
 /// # Example
 /// ```
@@ -45,8 +45,8 @@ pub struct BatchMeans {
     count: usize,
     length: u64,
     /// Sum of the incomplete batch, and the number of spans it still lacks.
-    filling: u128,
-    room: u64,
+    incomplete: u128,
+    missing: u64,
 }
 
 impl Default for BatchMeans {
@@ -55,29 +55,29 @@ impl Default for BatchMeans {
             sums: [0; BATCHES],
             count: 0,
             length: 1,
-            filling: 0,
-            room: 1,
+            incomplete: 0,
+            missing: 1,
         }
     }
 }
 
 impl BatchMeans {
-    /// Adds the next span of the series. Panics when it is negative.
+    /// Adds the next span of the series. Panics if `span` is negative.
     #[inline]
     pub fn record(&mut self, span: Span) {
-        self.filling += u128::from(elapsed_ns(span));
-        self.room -= 1;
-        if self.room == 0 {
+        self.incomplete += u128::from(elapsed_ns(span));
+        self.missing -= 1;
+        if self.missing == 0 {
             self.close_batch();
         }
     }
 
     #[cold]
     fn close_batch(&mut self) {
-        self.sums[self.count] = self.filling;
+        self.sums[self.count] = self.incomplete;
         self.count += 1;
-        self.filling = 0;
-        self.room = self.length;
+        self.incomplete = 0;
+        self.missing = self.length;
         if self.count == BATCHES {
             self.join_neighbours();
         }
@@ -87,9 +87,9 @@ impl BatchMeans {
     fn join_neighbours(&mut self) {
         let pairs = self.count / 2;
         if self.count.is_multiple_of(2) {
-            self.room += self.length;
+            self.missing += self.length;
         } else {
-            self.filling += self.sums[self.count - 1];
+            self.incomplete += self.sums[self.count - 1];
         }
         for i in 0..pairs {
             self.sums[i] = self.sums[2 * i] + self.sums[2 * i + 1];
@@ -99,8 +99,8 @@ impl BatchMeans {
         self.length *= 2;
     }
 
-    /// Appends the batches of `other`, an independent series with the same mean: another
-    /// replication. The shorter batches are joined to the length of the longer ones first. Spans of
+    /// Appends the batches of `other`, an independent series with the same mean, such as another
+    /// replication. Shorter batches are first joined to the length of the longer ones. Spans of
     /// `other` after its last whole batch are dropped, because they cannot be split to fit. Series
     /// of one run that depend on each other (two drives of an array) must be recorded in one
     /// `BatchMeans` in order of time instead.
@@ -126,18 +126,19 @@ impl BatchMeans {
         self.half_width_95_of(|batch| self.sums[batch] as f64)
     }
 
-    /// Returns half the width of the interval of this series minus `factor` times `other`, batch by
-    /// batch: common effects, such as the sizes of the same requests, cancel out. Also `None` if
-    /// their numbers of spans differ. Neither may be [merged](Self::merge) from others.
+    /// Returns half the width of the mean's 95 % interval for this series minus `factor` times
+    /// `other`. It subtracts batch by batch, so common effects, such as the sizes of requests,
+    /// cancel out. Also `None` if the series differ in length. Neither may be [merged](Self::merge)
+    /// from others.
     pub fn half_width_95_less(&self, factor: f64, other: &Self) -> Option<Span> {
-        let shape = |series: &Self| (series.count, series.length, series.room);
+        let shape = |series: &Self| (series.count, series.length, series.missing);
         if shape(self) != shape(other) {
             return None;
         }
         self.half_width_95_of(|batch| self.sums[batch] as f64 - factor * other.sums[batch] as f64)
     }
 
-    /// Returns half the width of the interval of a series with these sums of batches.
+    /// Returns half the width of the interval of a series with these batch sums.
     fn half_width_95_of(&self, sum: impl Fn(usize) -> f64) -> Option<Span> {
         if self.count as u64 * self.length < MIN_SPANS {
             return None;
@@ -182,8 +183,8 @@ pub fn t95_factor(degrees: u64) -> f64 {
     x * (1.0 + series)
 }
 
-/// Returns half the width of the mean's 95 % interval of normally distributed numbers;
-/// `None` below two.
+/// Returns half the width of the mean's 95 % interval of normally distributed numbers; `None` for
+/// fewer than two.
 pub fn half_width_95_of_numbers(numbers: &[f64]) -> Option<f64> {
     if numbers.len() < 2 {
         return None;
@@ -255,8 +256,8 @@ mod tests {
             let all: Vec<u64> = (0..spans).map(jagged).collect();
             let sum = |batch: &[u64]| batch.iter().map(|&ns| u128::from(ns)).sum::<u128>();
             let cut = all.chunks_exact(series.length as usize);
-            assert_eq!(series.filling, sum(cut.remainder()));
-            assert_eq!(series.room, series.length - cut.remainder().len() as u64);
+            assert_eq!(series.incomplete, sum(cut.remainder()));
+            assert_eq!(series.missing, series.length - cut.remainder().len() as u64);
             let sums: Vec<u128> = cut.map(sum).collect();
             assert_eq!(&series.sums[..series.count], sums);
             assert!(series.count < BATCHES && (series.count >= 32 || series.length == 1));
@@ -265,8 +266,8 @@ mod tests {
 
     #[test]
     fn merging_whole_batches_matches_recording_everything() {
-        // 40 batches of 64, then 50 of 32 (25 of 64): 65 make 20 and 12 of 128, one lost of
-        // the second; the first's 40 are even, so nothing of it is left over.
+        // 40 batches of 64, then 50 of 32, which become 25 of 64. Joining all 65 gives 20 and 12 of
+        // 128; the odd batch of the second series is lost.
         let (first, second) = (0..2_560, 2_560..4_160);
         let mut merged = series_of(first.clone().map(jagged));
         merged.merge(&series_of(second.clone().map(jagged)));
@@ -277,14 +278,14 @@ mod tests {
 
     #[test]
     fn an_odd_batch_is_filled_further() {
-        // 33 batches of 64 become 16 of 128 and one half full.
+        // 33 batches of 64 become 16 of 128 and one that is half full.
         let mut merged = series_of((0..2_112).map(jagged));
         merged.merge(&series_of((0..8_192 * 2).map(jagged)));
         assert_eq!(merged.length, 512);
         assert_eq!(merged.count, 4 + 32);
-        assert_eq!(merged.room, 512 - 64);
+        assert_eq!(merged.missing, 512 - 64);
         let tail: u128 = (2_048..2_112).map(|i| u128::from(jagged(i))).sum();
-        assert_eq!(merged.filling, tail);
+        assert_eq!(merged.incomplete, tail);
     }
 
     #[test]

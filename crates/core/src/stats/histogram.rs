@@ -13,18 +13,18 @@ const OCTAVE: u64 = 1 << OCTAVE_BITS;
 /// # What it does
 /// Cells are 128 ns wide up to 131 µs; from there each doubling of the span has 512 equal cells. A
 /// quantile is the middle of its cell, so its error is at most 64 ns or 1/1024 (0.098 %), whichever
-/// is more. The shortest and longest spans are exact. Histograms merge without loss.
+/// is larger. The shortest and longest spans are exact. Histograms merge without loss.
 ///
 /// # Origin
-/// The cells are as in HdrHistogram (Gil Tene, 2012). Departures: no upper limit to configure,
-/// and quantiles are the middle of a cell instead of its upper end.
+/// The cells are as in HdrHistogram (Gil Tene, 2012). Departures: there is no upper limit to
+/// configure, and a quantile is the middle of a cell instead of its upper end.
 ///
 /// # Cost
 /// About twenty instructions per span. 4 KiB per doubling up to the longest span and 8 KiB below
 /// 131 µs: 44 KiB up to 67 ms, 72 KiB up to 8.6 s, at most 192 KiB.
 ///
 /// # When it is bad
-/// Differences smaller than a cell are lost: [`SortedSpans`](super::SortedSpans) keep them.
+/// Differences smaller than a cell are lost; [`SortedSpans`](super::SortedSpans) keeps them.
 ///
 /// # Example
 /// ```
@@ -57,11 +57,11 @@ impl Default for Histogram {
 }
 
 impl Histogram {
-    /// Records `span`. Panics when it is negative.
+    /// Records `span`. Panics if it is negative.
     #[inline]
     pub fn record(&mut self, span: Span) {
         let ns = elapsed_ns(span);
-        // Rarely taken, and cheaper than the stores of `self.min.min(ns)`.
+        // A branch that is rarely taken is cheaper than always storing `self.min.min(ns)`.
         if ns < self.min {
             self.min = ns;
         }
@@ -116,7 +116,7 @@ impl Histogram {
     /// Returns the `ceil(fraction * n)`-th shortest of `n` spans, within the error of the cells;
     /// `None` when nothing was recorded. Panics unless `fraction` is in `[0, 1]`.
     pub fn quantile(&self, fraction: f64) -> Option<Span> {
-        assert!((0.0..=1.0).contains(&fraction), "a fraction of {fraction}");
+        assert!((0.0..=1.0).contains(&fraction), "fraction is {fraction}");
         let count = self.count();
         let rank = (fraction * count as f64).ceil() as u64;
         if rank <= 1 {
@@ -206,7 +206,7 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "the time is negative")]
-    fn a_negative_span_is_refused() {
+    fn a_negative_span_panics() {
         Histogram::default().record(Span::from_ns(-1));
     }
 }

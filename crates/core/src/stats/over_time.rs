@@ -39,8 +39,8 @@ impl OverTime {
         }
     }
 
-    /// Sets the quantity to `value` from `at` on. A value that is replaced at the instant it begins
-    /// counts only for the maximum. Panics when `at` is before the last change.
+    /// Sets the value from `at` on. A value that is replaced at the instant it begins counts only
+    /// for the maximum. Panics if `at` is before the last change.
     #[inline]
     pub fn set(&mut self, at: Instant, value: u64) {
         self.area += area(at - self.since, self.value);
@@ -59,7 +59,7 @@ impl OverTime {
         self.max
     }
 
-    /// Returns the average until `end`; `None` at the start. Panics before the last change.
+    /// Returns the average until `end`; `None` at the start. Panics if a change follows `end`.
     pub fn average_count(&self, end: Instant) -> Option<f64> {
         let area = self.area + area(end - self.since, self.value);
         let length = (end - self.start).as_ns();
@@ -75,69 +75,68 @@ fn area(width: Span, height: u64) -> u128 {
 /// Counts the work of a disk.
 #[derive(Clone, Debug, Default)]
 pub struct DiskMeter {
-    reads: Inside,
-    writes: Inside,
+    reads: InService,
+    writes: InService,
     waiting: OverTime,
     writes_waiting: OverTime,
     batches: BatchMeter,
-    /// Instant of the last event.
-    at: Instant,
+    last_event: Instant,
 }
 
 impl DiskMeter {
     /// Records that a read or a write has entered the disk.
     #[inline]
     pub fn begin(&mut self, now: Instant, is_read: bool) {
-        self.at = now;
-        let inside = self.inside(is_read);
-        inside.count += 1;
-        inside.busy.set(now, 1);
+        self.last_event = now;
+        let in_service = self.in_service(is_read);
+        in_service.count += 1;
+        in_service.busy.set(now, 1);
     }
 
     /// Records the completion of a read or a write.
     #[inline]
     pub fn end(&mut self, now: Instant, is_read: bool) {
-        self.at = now;
-        let inside = self.inside(is_read);
-        inside.done += 1;
-        inside.count -= 1;
-        inside.busy.set(now, inside.count.min(1));
+        self.last_event = now;
+        let in_service = self.in_service(is_read);
+        in_service.done += 1;
+        in_service.count -= 1;
+        in_service.busy.set(now, in_service.count.min(1));
     }
 
     /// Records that a read or a write was lost with the disk.
     pub fn drop(&mut self, now: Instant, is_read: bool) {
         self.end(now, is_read);
-        self.inside(is_read).done -= 1;
+        self.in_service(is_read).done -= 1;
     }
 
     /// Sets the number of waiting commands and of the writes among them.
     #[inline]
     pub fn wait(&mut self, now: Instant, waiting: usize, writes: usize) {
-        self.at = now;
+        self.last_event = now;
         self.waiting.set(now, waiting as u64);
         self.writes_waiting.set(now, writes as u64);
     }
 
     /// Records the start of a batch of writes.
     pub fn begin_batch(&mut self, now: Instant) {
-        self.at = now;
+        self.last_event = now;
         self.batches.begin(now);
     }
 
     /// Records the end of a batch of writes.
     pub fn end_batch(&mut self, now: Instant) {
-        self.at = now;
+        self.last_event = now;
         self.batches.end(now);
     }
 
     /// Returns the instant of the last event.
     pub fn last(&self) -> Instant {
-        self.at
+        self.last_event
     }
 
     /// Returns the statistics until `now` or the last event; fractions are 0 if no time has passed.
     pub fn work(&self, now: Instant) -> DiskWork {
-        let until = self.at.max(now);
+        let until = self.last_event.max(now);
         let share = |over: &OverTime| over.average_count(until).unwrap_or(0.0);
         let batches = &self.batches;
         DiskWork {
@@ -148,14 +147,14 @@ impl DiskMeter {
             in_batches_fraction: share(&batches.busy),
             batches: batches.done,
             batch_mean: mean(batches.total, batches.done),
-            between_batches_mean: mean(batches.between, batches.begun.saturating_sub(1)),
+            between_batches_mean: mean(batches.total_gaps, batches.begun_count.saturating_sub(1)),
             waiting_mean_count: share(&self.waiting),
             waiting_max: self.waiting.max(),
             writes_waiting_mean_count: share(&self.writes_waiting),
         }
     }
 
-    fn inside(&mut self, is_read: bool) -> &mut Inside {
+    fn in_service(&mut self, is_read: bool) -> &mut InService {
         if is_read {
             &mut self.reads
         } else {
@@ -165,38 +164,38 @@ impl DiskMeter {
 }
 
 #[derive(Clone, Debug, Default)]
-struct Inside {
+struct InService {
     done: u64,
     count: u64,
-    /// 1 while any request is inside.
+    /// 1 while any request is in service.
     busy: OverTime,
 }
 
 #[derive(Clone, Debug, Default)]
 struct BatchMeter {
-    begun: u64,
+    begun_count: u64,
     done: u64,
     busy: OverTime,
-    began: Instant,
-    ended: Instant,
+    begun_at: Instant,
+    ended_at: Instant,
     total: Span,
-    between: Span,
+    total_gaps: Span,
 }
 
 impl BatchMeter {
     fn begin(&mut self, now: Instant) {
-        if self.begun > 0 {
-            self.between += now - self.ended;
+        if self.begun_count > 0 {
+            self.total_gaps += now - self.ended_at;
         }
-        self.begun += 1;
-        self.began = now;
+        self.begun_count += 1;
+        self.begun_at = now;
         self.busy.set(now, 1);
     }
 
     fn end(&mut self, now: Instant) {
         self.done += 1;
-        self.ended = now;
-        self.total += now - self.began;
+        self.ended_at = now;
+        self.total += now - self.begun_at;
         self.busy.set(now, 0);
     }
 }
@@ -232,13 +231,13 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "time runs backwards")]
-    fn steps_come_in_order() {
+    fn a_step_before_the_last_one_panics() {
         OverTime::new(Instant::from_ns(5), 0).set(Instant::from_ns(4), 1);
     }
 
     #[test]
     #[should_panic(expected = "time runs backwards")]
-    fn equal_values_come_in_order() {
+    fn an_unchanged_value_before_the_last_step_panics() {
         OverTime::new(Instant::from_ns(5), 0).set(Instant::from_ns(4), 0);
     }
 

@@ -8,11 +8,12 @@ use std::fmt;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InputError {
     /// The file, as the caller named it; or, if `line` is `None`, the argument that contains the
-    /// text. `None` if `field` is the argument itself, or if the caller adds it.
+    /// text. `None` if `field` is the argument itself, or if the caller adds the origin.
     pub origin: Option<String>,
     /// The line of the file, from 1.
     pub line: Option<u64>,
-    /// The key, such as `geometry.zones[3].spares`, from 0; empty if `expected` is a whole message.
+    /// The key, such as `geometry.zones[3].spares`, counted from 0; empty if `expected` is the
+    /// message.
     pub field: String,
     /// The value as shown, strings in quotes; `None` if nothing was found.
     pub found: Option<String>,
@@ -83,13 +84,13 @@ impl InputError {
         Self { line, ..self }
     }
 
-    /// Returns the same error, located in the argument `name`, which is not printed twice.
+    /// Returns the same error, located in the argument `name`, unless its field is that argument.
     pub fn in_argument(self, name: &str) -> Self {
         let origin = (self.field != name).then(|| name.to_owned());
         Self { origin, ..self }
     }
 
-    /// Returns the same error with its argument renamed `name`; one in a file keeps its location.
+    /// Returns the same error with its argument renamed `name`; an error in a file stays as it is.
     pub fn named(mut self, name: &str) -> Self {
         match (self.line, &mut self.origin) {
             (Some(_), _) => {}
@@ -151,7 +152,7 @@ pub fn line_of(text: &str, offset: usize) -> u64 {
     1 + before.iter().filter(|byte| **byte == b'\n').count() as u64
 }
 
-/// Returns the known name that differs in at most a third of its letters; two swapped count as one.
+/// Returns the known name that differs in at most a third of its letters; a swap counts once.
 pub fn nearest<'k>(written: &str, known: &[&'k str]) -> Option<&'k str> {
     let distance = |name: &&'k str| (strsim::osa_distance(written, name), *name);
     let (distance, name) = known.iter().map(distance).min()?;

@@ -1,10 +1,11 @@
-//! The parser of all quantities: a plain decimal number and its unit, `"0.89 ms"`.
+//! Parses quantities: a plain decimal number with its unit, such as `"0.89 ms"`.
 //!
-//! Exponents and digit groups are accepted only in whole numbers, and special values nowhere.
+//! Exponents and digit groups are accepted only in whole numbers; infinity and NaN are never
+//! accepted.
 
 use crate::units::{Bytes, SectorCount, Span};
 
-/// The longest span, an hour in nanoseconds: all sums of spans stay far within 64 bits.
+/// The longest span, an hour in nanoseconds, so that all sums of spans fit in 64 bits.
 const LONGEST_NS: f64 = 3.6e12;
 
 /// Parses a time in `ns`, `us`, `ms`, `s`, `min` or `h`, from minus an hour to an hour.
@@ -13,7 +14,7 @@ pub fn span(text: &str) -> Option<Span> {
     Some(Span::from_ns(ns.round() as i64))
 }
 
-/// Parses a whole number, also as `20_000`, `1e6` or `2.5e6`; `None` for anything else.
+/// Parses a whole number, such as `20000`, `20_000`, `1e6` or `2.5e6`; `None` for anything else.
 pub fn count(text: &str) -> Option<u64> {
     let (number, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
     let (integer, decimals) = match number.split_once('.') {
@@ -49,8 +50,8 @@ pub fn sectors(text: &str, sector: Bytes) -> Option<SectorCount> {
     is_whole.then(|| SectorCount(bytes / sector.0))
 }
 
-/// Parses the time of a revolution, in nanoseconds: a speed in `rpm`, or the time itself; of any
-/// size, including zero. Fractions matter: over an hour of rotation they grow to degrees.
+/// Parses a speed in `rpm`, or the time of a revolution, as a time in nanoseconds of any size,
+/// including zero. Fractions of a nanosecond matter: over an hour they add up to degrees.
 pub fn period_ns(text: &str) -> Option<f64> {
     match split(text)? {
         (number, "rpm") => number.parse::<f64>().ok().map(|rpm| 60e9 / rpm),
@@ -86,7 +87,7 @@ pub fn fraction(text: &str) -> Option<f64> {
     }
 }
 
-/// Parses a percentage; the sign may be missing where that is unambiguous: `67` is 67 % and `0` is
+/// Parses a percentage, whose % sign may be omitted if that is unambiguous: `67` is 67 % and `0` is
 /// 0 %, but `0.67` may be a share or a percentage. `None` for anything else.
 pub fn typed_fraction(text: &str) -> Option<f64> {
     let is_percent = |number: &f64| *number == 0.0 || *number > 1.0 && number.is_finite();
@@ -154,7 +155,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_come_out_to_the_nanosecond() {
+    fn times_are_exact_to_the_nanosecond() {
         assert_eq!(span("0.89 ms"), Some(Span::from_ns(890_000)));
         assert_eq!(span("-0.483 ms"), Some(Span::from_ns(-483_000)));
         assert_eq!(span("25us"), Some(Span::from_ns(25_000)));
@@ -186,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn whole_numbers_are_read_as_people_type_them() {
+    fn whole_numbers_may_have_exponents_and_digit_groups() {
         for (text, number) in [
             ("0", 0),
             ("20_000", 20_000),
@@ -204,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rate_is_the_time_between_two() {
+    fn a_rate_is_parsed_as_an_interval() {
         assert_eq!(interval("32/s"), Some(Span::from_ms(31.25)));
         assert_eq!(interval("0.5 /s"), Some(Span::from_ms(2_000.0)));
         assert_eq!(interval("32"), interval("32/s"));
@@ -217,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn a_percentage_may_lack_its_sign_where_that_is_clear() {
+    fn a_percentage_may_lack_its_sign_if_that_is_unambiguous() {
         assert_eq!(typed_fraction("67"), typed_fraction("67 %"));
         assert_eq!(typed_fraction("1.5"), Some(0.015));
         assert_eq!(typed_fraction("0.5%"), Some(0.005));
@@ -228,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn decimal_units_of_a_size_mean_binary_ones() {
+    fn binary_sizes_are_suggested_for_decimal_ones() {
         assert_eq!(binary_size("4KB").as_deref(), Some("4 KiB"));
         assert_eq!(binary_size("20_0 mb"), None);
         assert_eq!(binary_size("2 GB").as_deref(), Some("2 GiB"));

@@ -27,11 +27,11 @@ pub(super) trait Pause: Sized {
     fn fill(&self, generator: &mut Generator, batch: &mut [Span]) {
         let next = self.sampler();
         // A copy stays in registers.
-        let mut own = generator.clone();
+        let mut local = generator.clone();
         for pause in batch {
-            *pause = next(&mut own);
+            *pause = next(&mut local);
         }
-        *generator = own;
+        *generator = local;
     }
 }
 
@@ -67,9 +67,9 @@ impl Pauses {
 /// The arrivals of a stream.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Arrivals {
-    /// After these pauses, regardless of the device.
+    /// Separated by these pauses, regardless of the device.
     Open(Pauses),
-    /// Upon completion of earlier ones.
+    /// Upon completion of earlier requests.
     Closed(Closed),
 }
 
@@ -79,7 +79,7 @@ impl Arrivals {
         Pauses::INFOS.iter().chain([&Closed::INFO])
     }
 
-    /// Returns the mean pause or think time: the minimum that a request adds to a run.
+    /// Returns the mean pause or think time, the minimum time that a request adds to a run.
     pub fn mean_pause(&self) -> Span {
         match self {
             Self::Open(pauses) => pauses.mean(),
@@ -185,7 +185,7 @@ impl Iterator for Times {
     }
 }
 
-/// Clients that each wait for their request, think, and issue the next. All issue one at the start.
+/// Clients that each issue a request, wait for its completion, think, and issue the next.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Closed {
     /// The multiprogramming level; at least one.
@@ -246,7 +246,7 @@ impl Pause for Deterministic {
     const INFO: GeneratorInfo = GeneratorInfo {
         name: "deterministic",
         summary: "constant pauses",
-        parameters: &[("rate=60/s", "arrivals per second; or mean=TIME, the pause")],
+        parameters: &[("rate=60/s", "arrivals per second, or a pause as mean=TIME")],
         origin: "the D of Kendall's notation",
     };
 
@@ -274,7 +274,7 @@ impl Pause for Poisson {
     const INFO: GeneratorInfo = GeneratorInfo {
         name: "poisson",
         summary: "exponential pauses",
-        parameters: &[("rate=60/s", "arrivals per second; or mean=TIME, the pause")],
+        parameters: &[("rate=60/s", "arrivals per second, or a pause as mean=TIME")],
         origin: "worthington94 section 5; jacobson91 section 6; liu05 section 4.2",
     };
 
@@ -292,7 +292,7 @@ impl Pause for Poisson {
     }
 }
 
-/// Pauses uniform between two times, inclusive, in whole nanoseconds.
+/// Pauses distributed uniformly between two times, inclusive, in whole nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Uniform {
     /// The shortest pause; not negative.
@@ -304,7 +304,7 @@ pub struct Uniform {
 impl Pause for Uniform {
     const INFO: GeneratorInfo = GeneratorInfo {
         name: "uniform",
-        summary: "pauses uniform between two times",
+        summary: "pauses distributed uniformly between two times",
         parameters: &[
             ("to=22ms", "the longest pause"),
             ("from=0ms", "the shortest pause; 0 by default"),

@@ -9,7 +9,7 @@ use super::sizes::Sizes;
 use super::{Disk, Stream, Workload, check_streams, parse_read_share};
 use crate::text::{InputError, line_of, words};
 
-/// Parses the contents of such a file; errors include the file's name and the line.
+/// Parses the contents of a workload file; errors include its name and the line.
 pub(super) fn read(text: &str, file: &str, disk: Disk) -> Result<Workload, InputError> {
     let document = Document { text, file, disk };
     let tree = match DeTable::parse(text) {

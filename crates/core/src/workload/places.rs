@@ -21,27 +21,26 @@ pub use zipf::Zipf;
 pub(super) trait Placement: Sized {
     const INFO: GeneratorInfo;
 
-    type Draw: PlaceSampler;
+    type Sampler: Sample;
 
     fn read(args: &mut Args<'_>) -> Result<Self, InputError>;
 
-    /// Returns a requirement that the room does not satisfy.
-    fn error(&self, _: Room) -> Option<InputError> {
+    /// Returns a requirement that the space does not meet, if any.
+    fn error(&self, _: PlacementSpace) -> Option<InputError> {
         None
     }
 
-    fn sampler(&self, room: Room) -> Self::Draw;
+    fn sampler(&self, space: PlacementSpace) -> Self::Sampler;
 }
 
-/// A sampler of places.
-pub(super) trait PlaceSampler {
+pub(super) trait Sample {
     /// Returns the first unit of a request, and may change its direction.
-    fn next(&mut self, generator: &mut Generator, request: &mut Unplaced) -> u64;
+    fn next(&mut self, generator: &mut Generator, request: &mut UnplacedRequest) -> u64;
 }
 
-/// The disk and the requests of a stream, in the stream's units.
+/// The sizes of the disk and of a stream's requests, in the stream's units.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Room {
+pub(super) struct PlacementSpace {
     /// Units of the disk; an incomplete last one is not used.
     pub(super) units: u64,
     /// Units of the largest request.
@@ -50,7 +49,7 @@ pub(super) struct Room {
     pub(super) unit: u64,
 }
 
-impl Room {
+impl PlacementSpace {
     pub(super) fn new(disk: Disk, bounds: Bounds) -> Self {
         Self {
             units: disk.sectors.0 / bounds.unit.0,
@@ -61,7 +60,7 @@ impl Room {
 }
 
 /// A request that is being placed.
-pub(super) struct Unplaced {
+pub(super) struct UnplacedRequest {
     /// Its size in units.
     pub(super) size: u64,
     /// Its direction, which a rule that continues another request may change.
@@ -70,7 +69,6 @@ pub(super) struct Unplaced {
     pub(super) last: Option<PlacedRequest>,
 }
 
-/// A request that has been placed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct PlacedRequest {
     pub(super) start: u64,
@@ -88,9 +86,11 @@ fn start_within(generator: &mut Generator, from: u64, to: u64, size: u64) -> u64
 family! {
     /// Rules for the placement of requests.
     Places: Placement [Uniform, Sequential, Local, Hot, Zipf]
-    fn error(room: Room) -> Option<InputError> { (room) }
-    samplers PlaceDraw(Room) {
-        fn next(generator: &mut Generator, request: &mut Unplaced) -> u64 { (generator, request) }
+    fn error(space: PlacementSpace) -> Option<InputError> { (space) }
+    samplers PlaceSampler(PlacementSpace) {
+        fn next(generator: &mut Generator, request: &mut UnplacedRequest) -> u64 {
+            (generator, request)
+        }
     }
 }
 
@@ -102,7 +102,7 @@ pub struct PlaceMix {
 }
 
 impl PlaceMix {
-    /// Creates one rule for all requests.
+    /// Creates a mix of one rule, for all requests.
     pub fn single(places: Places) -> Self {
         Self {
             parts: vec![Share {
@@ -127,13 +127,13 @@ impl PlaceMix {
             rules.push((share, places));
         }
         let given = rules.iter().filter_map(|(share, _)| *share).sum::<f64>();
-        let unshared = rules.iter().filter(|(share, _)| share.is_none()).count();
-        if unshared > 1 {
-            let expected = "a share for every place except one, such as sequential(share=30%)";
+        let without_share = rules.iter().filter(|(share, _)| share.is_none()).count();
+        if without_share > 1 {
+            let expected = "a share for every rule except one, such as sequential(share=30%)";
             return Err(InputError::new(field, &words.join(" "), expected));
         }
-        if given > 1.0 + ROUNDING || (unshared == 0 && given < 1.0 - ROUNDING) {
-            let expected = "shares that add up to 100 %, or a last place without a share";
+        if given > 1.0 + ROUNDING || (without_share == 0 && given < 1.0 - ROUNDING) {
+            let expected = "shares that add up to 100 %, or one rule without a share";
             return Err(InputError::new(field, &percent(given), expected));
         }
         let remaining = (1.0 - given).max(0.0);
@@ -147,21 +147,21 @@ impl PlaceMix {
     }
 
     /// Returns the unmet requirement of the first rule that does not fit.
-    pub(super) fn error(&self, room: Room) -> Option<InputError> {
-        self.parts.iter().find_map(|part| part.value.error(room))
+    pub(super) fn error(&self, space: PlacementSpace) -> Option<InputError> {
+        self.parts.iter().find_map(|part| part.value.error(space))
     }
 
-    pub(super) fn sampler(&self, room: Room) -> WeightedChoice<PlaceDraw> {
+    pub(super) fn sampler(&self, space: PlacementSpace) -> WeightedChoice<PlaceSampler> {
         let parts = self.parts.iter().map(|part| Share {
             share: part.share,
-            value: part.value.sampler(room),
+            value: part.value.sampler(space),
         });
         let choice = WeightedChoice::new(parts.collect());
-        choice.unwrap_or_else(|| panic!("no places: {self:?}"))
+        choice.unwrap_or_else(|| panic!("no placement rules: {self:?}"))
     }
 }
 
-/// Rounding error of a sum of percentages is below this.
+/// The rounding error of a sum of percentages is below this.
 const ROUNDING: f64 = 1e-9;
 
 /// All places on the disk equally likely.
@@ -176,25 +176,25 @@ impl Placement for Uniform {
         origin: "worthington94 section 5; jacobson91 section 6; liu05 section 4.2",
     };
 
-    type Draw = UniformDraw;
+    type Sampler = UniformSampler;
 
     fn read(_: &mut Args<'_>) -> Result<Self, InputError> {
         Ok(Self)
     }
 
-    fn sampler(&self, room: Room) -> UniformDraw {
-        UniformDraw { units: room.units }
+    fn sampler(&self, space: PlacementSpace) -> UniformSampler {
+        UniformSampler { units: space.units }
     }
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(in crate::workload) struct UniformDraw {
+pub(in crate::workload) struct UniformSampler {
     units: u64,
 }
 
-impl PlaceSampler for UniformDraw {
+impl Sample for UniformSampler {
     #[inline]
-    fn next(&mut self, generator: &mut Generator, request: &mut Unplaced) -> u64 {
+    fn next(&mut self, generator: &mut Generator, request: &mut UnplacedRequest) -> u64 {
         start_within(generator, 0, self.units, request.size)
     }
 }

@@ -1,7 +1,7 @@
 //! The requests of a stream, without their times.
 
-use super::places::{PlaceDraw, PlacedRequest, Room, Unplaced};
-use super::sizes::SizeDraw;
+use super::places::{PlaceSampler, PlacedRequest, PlacementSpace, UnplacedRequest};
+use super::sizes::SizeSampler;
 use super::{Disk, Stream};
 use crate::random::{Chance, Generator, Purpose, WeightedChoice, below, generator};
 use crate::request::{Op, Request};
@@ -25,8 +25,8 @@ pub struct Requests {
 struct StreamRequests {
     generator: Generator,
     reads: Chance,
-    size: SizeDraw,
-    places: WeightedChoice<PlaceDraw>,
+    size: SizeSampler,
+    places: WeightedChoice<PlaceSampler>,
     last: Option<PlacedRequest>,
     /// Sectors per unit, and units of the disk.
     unit: u64,
@@ -38,7 +38,7 @@ struct StreamRequests {
 impl Requests {
     pub(super) fn new(stream: &Stream, disk: Disk, seed: u64, number: usize, count: usize) -> Self {
         let bounds = stream.sizes.bounds();
-        let room = Room::new(disk, bounds);
+        let space = PlacementSpace::new(disk, bounds);
         let empty = Request {
             stream: number as u16,
             ..Request::new(0, Op::Read, Lbn(0), SectorCount(0))
@@ -50,10 +50,10 @@ impl Requests {
                 generator: generator(seed, number, Purpose::Requests),
                 reads: Chance::new(stream.read_share),
                 size: stream.sizes.sampler(bounds),
-                places: stream.places.sampler(room),
+                places: stream.places.sampler(space),
                 last: None,
-                unit: room.unit,
-                units: room.units,
+                unit: space.unit,
+                units: space.units,
                 next_id: number as u64,
                 id_step: count as u64,
             },
@@ -92,7 +92,7 @@ impl StreamRequests {
     fn fill(&mut self, batch: &mut [Request; BATCH]) {
         let is_plain = matches!(
             (&self.size, self.places.only()),
-            (SizeDraw::Fixed(_), Some(PlaceDraw::Uniform(_)))
+            (SizeSampler::Fixed(_), Some(PlaceSampler::Uniform(_)))
         );
         if is_plain {
             self.fill_plain(batch);
@@ -101,8 +101,8 @@ impl StreamRequests {
         }
     }
 
-    /// One size and uniform placement, the workload of most studies: the same requests as
-    /// [`Self::fill_any`] in half the time.
+    /// Handles one size and uniform placement, as in most studies: the same requests as those of
+    /// [`Self::fill_any`], in half the time.
     fn fill_plain(&mut self, batch: &mut [Request; BATCH]) {
         let mut generator = self.generator.clone();
         let sectors = SectorCount(self.unit);
@@ -124,14 +124,14 @@ impl StreamRequests {
         let (mut id, mut last) = (self.next_id, self.last);
         for request in batch {
             let is_read = self.reads.hits(&mut generator);
-            let mut unplaced = Unplaced {
+            let mut unplaced = UnplacedRequest {
                 op: if is_read { Op::Read } else { Op::Write },
                 size: self.size.next(&mut generator),
                 last,
             };
             let places = self.places.take(&mut generator);
             let start = places.next(&mut generator, &mut unplaced);
-            let Unplaced { size, op, .. } = unplaced;
+            let UnplacedRequest { size, op, .. } = unplaced;
             let end = start + size;
             last = Some(PlacedRequest { start, end, op });
             request.id = id;

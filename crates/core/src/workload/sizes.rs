@@ -11,18 +11,17 @@ use crate::units::SectorCount;
 pub use exponential::Exponential;
 pub use mixed::Mixed;
 
-/// A distribution of sizes.
 pub(super) trait Size: Sized {
     const INFO: GeneratorInfo;
 
-    type Draw;
+    type Sampler;
 
     fn read(args: &mut Args<'_>) -> Result<Self, InputError>;
 
     fn bounds(&self) -> Bounds;
 
-    /// Creates its sampler, which generates sizes in units of its bounds.
-    fn sampler(&self, bounds: Bounds) -> Self::Draw;
+    /// Creates a sampler of sizes, which are in units of `bounds.unit`.
+    fn sampler(&self, bounds: Bounds) -> Self::Sampler;
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,7 +35,7 @@ family! {
     /// Sizes of requests, independent of one another.
     Sizes: Size [Fixed, Exponential, Mixed]
     fn bounds() -> Bounds { () }
-    samplers SizeDraw(Bounds) {
+    samplers SizeSampler(Bounds) {
         fn next(generator: &mut Generator) -> u64 { (generator) }
     }
 }
@@ -85,7 +84,7 @@ impl Size for Fixed {
         origin: "worthington94 section 5; jacobson91 section 6 (8 KB)",
     };
 
-    type Draw = Self;
+    type Sampler = Self;
 
     fn read(args: &mut Args<'_>) -> Result<Self, InputError> {
         let sectors = args.size("size", args.context.max_sectors());

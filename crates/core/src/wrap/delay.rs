@@ -8,9 +8,9 @@
 //! requests are not delayed.
 //!
 //! # Origin
-//! The target `delay` of Linux's device mapper (Documentation/admin-guide/device-mapper/delay.rst),
+//! The `delay` target of Linux's device mapper (Documentation/admin-guide/device-mapper/delay.rst),
 //! which has separate latencies for reads and writes. It holds requests before it submits them;
-//! here they are held after service, so that its order does not depend on the latency.
+//! here they are held after service, so that the order of service does not depend on the latency.
 //!
 //! # Cost
 //! Logarithmic in the number of delayed requests if reads and writes differ, otherwise constant;
@@ -88,7 +88,7 @@ impl<D: Device> Delay<D> {
         }
         completion.at += span;
         completion.breakdown.overhead += span;
-        // It goes after those that are due at the same instant.
+        // Completions that are due at the same instant keep their order.
         let index = self.late.partition_point(|late| late.at <= completion.at);
         self.late.insert(index, completion);
         self.delayed += 1;

@@ -1,4 +1,4 @@
-//! An injector of faults: errors, delays, recalibrations and outages, by seed or by schedule.
+//! An injector of random or scheduled faults: errors, delays, recalibrations and outages.
 //!
 //! # What it does
 //! Injects the faults of a [`FaultPlan`] into the wrapped device:
@@ -7,18 +7,18 @@
 //!   ([`Status::MediumError`] with the first bad block).
 //! * Recovered errors: like medium errors, but the last attempt succeeds ([`Status::Recovered`]).
 //! * Spikes: a request takes longer.
-//! * Recalibration: at regular times the device serves nothing for a while. It finishes the request
-//!   under way first; requests that arrive meanwhile wait.
+//! * Recalibration: at regular intervals the device serves nothing for a while. It finishes the
+//!   current request first; requests that arrive meanwhile wait.
 //! * Outages: during a period the device cannot be reached. Requests in the device at its start
 //!   fail with [`Status::NotReady`], and requests that arrive during it fail immediately. The
-//!   device keeps its state, as if a cable was pulled.
+//!   device keeps its state, as if a cable had been pulled.
 //!
-//! The extra time keeps the device busy: its clock pauses, and with it everything that waits or is
-//! under way inside. Retries count as rotation and the delay of a spike as `owed` time of their own
-//! request; for all others the time counts as queue time.
+//! The extra time keeps the device busy: its clock pauses, and so do all requests in it. For the
+//! affected request, retries count as rotation and a spike as `owed` time; for all other requests
+//! the time counts as queue time.
 //!
 //! # Cost
-//! A comparison with each listed range of blocks for each request, and a random number for each
+//! For each request, a comparison with each listed range of blocks, and a random number for each
 //! kind of random fault in the plan.
 //!
 //! # When it is bad
@@ -27,8 +27,8 @@
 //! * It does not matter whether the buffer holds a bad block. A write that the write cache absorbed
 //!   fails immediately, where a drive would report a deferred error with a later request.
 //! * Nothing is reallocated: a bad block stays bad.
-//! * Requests to a lost device fail immediately. Clients that issue the next request without a
-//!   pause use up all of theirs at one instant.
+//! * Requests fail immediately during an outage. Clients that issue the next request without a
+//!   pause use up all their requests at one instant.
 //!
 //! # Example
 //! ```
@@ -78,7 +78,7 @@ pub struct Faults<D> {
     submitted: u64,
     /// Requests that have not ended, `retried` included.
     live: usize,
-    /// A request that the device has served, during the extra time that it takes.
+    /// A request that the device has served and that is taking its extra time.
     retried: Option<Completion>,
     /// Completions produced here rather than by the device.
     due: VecDeque<Completion>,
@@ -96,7 +96,7 @@ struct Child {
     arrived: Instant,
     /// Number of requests submitted earlier.
     number: u64,
-    /// False once the request has ended; it may still be under way inside.
+    /// False once the request has ended; the device may still be serving it.
     is_live: bool,
 }
 
@@ -109,7 +109,7 @@ impl<D: Device> Faults<D> {
         if let Err(error) = plan.check() {
             panic!("{error}");
         }
-        let every = plan.recalibration.map_or(Span::ZERO, |often| often.every);
+        let every = plan.recalibration.map_or(Span::ZERO, |plan| plan.every);
         Self {
             device,
             judge: Judge::new(plan),
@@ -128,7 +128,7 @@ impl<D: Device> Faults<D> {
     }
 
     /// Pauses the device at `at`, between two requests, if a recalibration is due. In an idle
-    /// device it started on time.
+    /// device, it has started on time.
     #[inline]
     fn recalibrate(&mut self, at: Instant, is_idle: bool) {
         let Some(Recalibration { every, lasts }) = self.recalibration else {
@@ -140,7 +140,7 @@ impl<D: Device> Faults<D> {
         let since_due = Span::from_ns((at.as_ns() % every.as_ns() as u64) as i64);
         self.next_recalibration = at - since_due + every;
         let left = if is_idle { lasts - since_due } else { lasts };
-        self.clock.stop(at, left.or_zero());
+        self.clock.pause(at, left.or_zero());
     }
 
     /// Starts and ends the outages due by `now`.
@@ -151,7 +151,7 @@ impl<D: Device> Faults<D> {
         {
             if !self.is_lost {
                 self.is_lost = true;
-                self.end_all(from);
+                self.fail_all(from);
             }
             if now < until {
                 return;
@@ -161,9 +161,9 @@ impl<D: Device> Faults<D> {
         }
     }
 
-    /// Ends everything that has not ended, in order of arrival.
+    /// Fails all requests that have not ended, in order of arrival.
     #[cold]
-    fn end_all(&mut self, at: Instant) {
+    fn fail_all(&mut self, at: Instant) {
         let mut ended: Vec<(u64, Child)> = self
             .children
             .iter()
@@ -190,8 +190,8 @@ impl<D: Device> Faults<D> {
     #[inline]
     fn convert(&mut self, mut completion: Completion) -> Option<Completion> {
         let child = self.children.remove(completion.request.id);
-        let inside = completion.response();
-        let at = self.clock.when(completion.at);
+        let device_response = completion.response();
+        let at = self.clock.simulated_time(completion.at);
         if !child.is_live {
             self.recalibrate(at, false);
             return None;
@@ -199,7 +199,7 @@ impl<D: Device> Faults<D> {
         completion.request = child.request;
         completion.arrived = child.arrived;
         completion.at = at;
-        completion.breakdown.queue += completion.response() - inside;
+        completion.breakdown.queue += completion.response() - device_response;
         if completion.status.is_success() {
             let verdict = self.judge.judge(&completion);
             completion.status = verdict.status;
@@ -209,7 +209,7 @@ impl<D: Device> Faults<D> {
             completion.at += retries + verdict.delay;
         }
         let extra = completion.at - at;
-        self.clock.stop(at, extra);
+        self.clock.pause(at, extra);
         self.recalibrate(completion.at, false);
         if extra > Span::ZERO {
             self.retried = Some(completion);
@@ -250,8 +250,8 @@ impl<D: Device> Device for Faults<D> {
             number: self.submitted,
             is_live: true,
         });
-        let inside = self.clock.device_time(now);
-        let result = self.device.submit(inside, Request { id, ..request });
+        let device_now = self.clock.device_time(now);
+        let result = self.device.submit(device_now, Request { id, ..request });
         match result {
             Ok(()) => {
                 self.submitted += 1;
@@ -267,16 +267,19 @@ impl<D: Device> Device for Faults<D> {
     fn next_event(&self) -> Option<Instant> {
         let due = self.due.front().map(|completion| completion.at);
         let retried = self.retried.as_ref().map(|completion| completion.at);
-        let inside = self.device.next_event().map(|at| self.clock.when(at));
+        let in_device = self
+            .device
+            .next_event()
+            .map(|at| self.clock.simulated_time(at));
         let outage = self.outages.front().and_then(|outage| {
             if self.is_lost {
-                // Even without live requests: from then on the device may have no room.
+                // Needed even without live requests: the device may have no room after the outage.
                 Some(outage.until)
             } else {
                 (self.live > 0).then_some(outage.from)
             }
         });
-        let events = [due, retried, inside, outage];
+        let events = [due, retried, in_device, outage];
         events.into_iter().flatten().min()
     }
 
@@ -290,7 +293,7 @@ impl<D: Device> Device for Faults<D> {
                 return Some(retried);
             }
             let event = self.device.next_event();
-            if event.is_some_and(|event| self.clock.when(event) <= at) {
+            if event.is_some_and(|event| self.clock.simulated_time(event) <= at) {
                 let done = self.device.advance(self.clock.device_time(at));
                 if let Some(completion) = done.and_then(|done| self.convert(done)) {
                     return Some(completion);
@@ -313,7 +316,7 @@ impl<D: Device> Device for Faults<D> {
         if !self.device.abort(self.clock.device_time(now), child) {
             return false;
         }
-        // The device's clock may be paused: the request would complete later.
+        // If the device's clock is paused, the request would complete later.
         let child = &mut self.children[child];
         child.is_live = false;
         self.live -= 1;
@@ -342,7 +345,7 @@ impl<D: Device + Estimate> Estimate for Faults<D> {
     }
 }
 
-/// Converts between outside time and the time of the wrapped device, whose clock may pause.
+/// Converts between simulated time and the time of the wrapped device, whose clock may pause.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Clock {
     lag: Span,
@@ -356,14 +359,14 @@ impl Clock {
         now.max(self.resumes) - self.lag
     }
 
-    /// Returns when the device's clock shows `at`, which is not in its past.
+    /// Returns when the device's clock will show `at`, which is not in its past.
     #[inline]
-    pub fn when(&self, at: Instant) -> Instant {
+    pub fn simulated_time(&self, at: Instant) -> Instant {
         at + self.lag
     }
 
-    /// Pauses for `lasts` from `from` on, or after a pause that lasts until then.
-    pub fn stop(&mut self, from: Instant, lasts: Span) {
+    /// Pauses the clock for `lasts`, from `from` or the end of the last pause.
+    pub fn pause(&mut self, from: Instant, lasts: Span) {
         self.resumes = self.resumes.max(from) + lasts;
         self.lag += lasts;
     }
@@ -397,11 +400,11 @@ impl<R: Rehearse> Estimate for PausedRehearsal<R> {
 impl<R: Rehearse> Rehearse for PausedRehearsal<R> {
     fn serve(&mut self, now: Instant, request: &Request) -> Instant {
         let next = self.device.serve(self.clock.device_time(now), request);
-        self.clock.when(next)
+        self.clock.simulated_time(next)
     }
 
     fn completed_at(&self) -> Instant {
-        self.clock.when(self.device.completed_at())
+        self.clock.simulated_time(self.device.completed_at())
     }
 }
 
@@ -428,7 +431,7 @@ impl Random {
     }
 }
 
-/// Decides the faults of one request after another.
+/// Decides the faults of each request in turn.
 pub(super) struct Judge {
     plan: FaultPlan,
     medium: Random,
@@ -472,7 +475,7 @@ impl Judge {
     }
 
     /// Returns the most severe of several errors, preferring a listed one to a random one. Random
-    /// numbers are always consumed, so they do not depend on the list.
+    /// numbers are always consumed, so that later ones do not depend on the list.
     fn errors(&mut self, request: &Request, status: Status) -> (Status, u16) {
         let random_medium = self.random_medium(request);
         let random_recovered = self.random_recovered();
@@ -527,14 +530,14 @@ mod tests {
     fn a_paused_clock_resumes_where_it_stopped() {
         let at = Instant::from_ns;
         let mut clock = Clock::default();
-        clock.stop(at(100), Span::from_ns(50));
-        for (outside, inside) in [(100, 100), (120, 100), (150, 100), (151, 101)] {
-            assert_eq!(clock.device_time(at(outside)), at(inside));
+        clock.pause(at(100), Span::from_ns(50));
+        for (now, device_time) in [(100, 100), (120, 100), (150, 100), (151, 101)] {
+            assert_eq!(clock.device_time(at(now)), at(device_time));
         }
-        assert_eq!(clock.when(at(101)), at(151));
-        // A pause that begins during another follows it.
-        clock.stop(at(130), Span::from_ns(20));
+        assert_eq!(clock.simulated_time(at(101)), at(151));
+        // A pause that is due during another one follows it.
+        clock.pause(at(130), Span::from_ns(20));
         assert_eq!(clock.device_time(at(169)), at(100));
-        assert_eq!(clock.when(at(100)), at(170));
+        assert_eq!(clock.simulated_time(at(100)), at(170));
     }
 }

@@ -1,4 +1,4 @@
-//! An observer at any level of a device stack, and a recorder, which takes a trace there.
+//! An observer at any level of a device stack, and a recorder of all requests at that level.
 //!
 //! # What it does
 //! Calls an [`Observer`] for every request that the wrapped device accepts and for every
@@ -6,13 +6,13 @@
 //! arrival.
 //!
 //! # Cost
-//! That of the observer. The recorder takes memory for each request, and a search in a tree of
-//! those outstanding: in long runs, an observer of your own can write each completion as it comes.
+//! That of the observer. The recorder needs memory for each request, and a search in a tree of the
+//! outstanding ones. For long runs, write an observer that saves each completion immediately.
 //!
 //! # When it is bad
-//! Ids are those of its level: a wrapper around it that submits child requests, such as a host
-//! queue, assigns its own ids. A device cannot end a run and does not know when it ends, so
-//! [`Observer::is_over`] and [`Observer::all_completed`] are not called.
+//! Ids are those of the observed level: a wrapper around it that submits child requests, such as a
+//! host queue, assigns its own ids. A device cannot end a run and does not know when the run ends,
+//! so [`Observer::is_over`] and [`Observer::all_completed`] are not called.
 //!
 //! # Example
 //! ```
@@ -94,7 +94,7 @@ impl<D: Estimate, O: Send + 'static> Estimate for ObservedDevice<D, O> {
     crate::forward!(device: shape locate outlook rehearse);
 }
 
-/// An observer that others can read while a device holds it.
+/// An observer that others can read while a device owns it.
 impl<O: Observer> Observer for Arc<Mutex<O>> {
     fn arrived(&mut self, now: Instant, request: &Request) {
         let mut observer = self.lock().unwrap_or_else(PoisonError::into_inner);
@@ -117,7 +117,7 @@ impl<O: Observer> Observer for Arc<Mutex<O>> {
     }
 }
 
-/// A device whose requests and completions are kept.
+/// A device whose requests and completions are recorded.
 pub type Recorder<D> = ObservedDevice<D, Recording>;
 
 /// The requests that a [`Recorder`] has seen.

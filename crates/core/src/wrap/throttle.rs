@@ -1,22 +1,21 @@
 //! A throttle: limits requests and bytes per second.
 //!
 //! # What it does
-//! Passes requests on in order of arrival, each once the limits allow it: a token bucket for
-//! requests and one for bytes. A bucket fills at its rate up to the amount that flows in
-//! [`Limits::burst`]. A request passes when no bucket is in debt and then takes its tokens, going
-//! into debt where there are too few, so when the next request may pass does not depend on its
-//! size. The wait counts as queue time.
+//! Forwards requests in order of arrival, each as soon as the limits allow it. There is a token
+//! bucket for requests and one for bytes; each fills at its rate, up to the amount for
+//! [`Limits::burst`]. A request passes when no bucket is in debt and then takes its tokens, even if
+//! that leaves a debt. So a request never waits because of its own size. Waits count as queue time.
 //!
 //! While the next request would have to wait, [`Device::has_room`] is false. A queue in front holds
-//! its requests until then, so the choice stays with its policy. A caller that submits anyway is
-//! not refused: the request is held.
+//! its requests until then, so its policy can still choose among them. A caller that submits anyway
+//! is not refused: the request is held.
 //!
 //! # Cost
-//! Constant time for each request, one event when the limits allow the next request.
+//! Constant time for each request, and one event when the limits allow the next one.
 //!
 //! # When it is bad
-//! Requests that it holds pass in order of arrival: one for the head of the queue does not
-//! overtake, as it would in a queue in front.
+//! Held requests pass in order of arrival: a head-of-queue request does not overtake the others, as
+//! it would in a queue in front.
 //!
 //! # Example
 //! ```
@@ -55,10 +54,10 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// Checks that a device can keep them.
+    /// Checks that a throttle can enforce the limits.
     ///
     /// # Errors
-    /// If they allow less than a request in ten years or 100 bytes a second, or a negative burst.
+    /// If they allow less than a request in ten years or 100 bytes a second, or a burst below 0.
     pub fn check(&self) -> Result<(), InputError> {
         // Lower rates would exceed the range of instants; the largest request of the largest
         // sectors takes 22 years at 100 bytes a second.
@@ -98,9 +97,9 @@ pub struct Throttle<D> {
     device: D,
     limits: Limits,
     /// Instants until which the flow so far is paid for, at the rate of requests and of bytes.
-    paid: [Instant; 2],
+    paid_until: [Instant; 2],
     /// Instant at which the limits allow the next request; `None` once it has passed.
-    opens: Option<Instant>,
+    opens_at: Option<Instant>,
     held: VecDeque<Pending>,
     children: Children<Parent>,
     /// Requests that were aborted while they were held.
@@ -124,8 +123,8 @@ impl<D: Device> Throttle<D> {
         Self {
             device,
             limits,
-            paid: [Instant::START; 2],
-            opens: None,
+            paid_until: [Instant::START; 2],
+            opens_at: None,
             held: VecDeque::new(),
             children: Children::default(),
             due: VecDeque::new(),
@@ -135,10 +134,10 @@ impl<D: Device> Throttle<D> {
     /// Returns true if the limits and the device allow a request now.
     #[inline]
     fn is_open(&self, request: &Request) -> bool {
-        self.opens.is_none() && self.device.has_room() && self.device.accepts(request)
+        self.opens_at.is_none() && self.device.has_room() && self.device.accepts(request)
     }
 
-    fn feed(&mut self, now: Instant) {
+    fn submit_held(&mut self, now: Instant) {
         while let Some(Pending { request, arrived }) = self.held.front().copied()
             && self.is_open(&request)
         {
@@ -170,11 +169,13 @@ impl<D: Device> Throttle<D> {
             Limits::time(self.limits.requests_per_s, 1),
             Limits::time(self.limits.bytes_per_s, bytes),
         ];
-        for (paid, cost) in self.paid.iter_mut().zip(costs) {
-            *paid = (*paid).max(now) + cost;
+        for (paid_until, cost) in self.paid_until.iter_mut().zip(costs) {
+            *paid_until = (*paid_until).max(now) + cost;
         }
-        let opens = self.paid[0].max(self.paid[1]).shifted(-self.limits.burst);
-        self.opens = Some(opens).filter(|opens| *opens > now);
+        let opens = self.paid_until[0]
+            .max(self.paid_until[1])
+            .shifted(-self.limits.burst);
+        self.opens_at = Some(opens).filter(|opens| *opens > now);
         Ok(())
     }
 }
@@ -184,7 +185,7 @@ impl<D: Device> Device for Throttle<D> {
 
     #[inline]
     fn has_room(&self) -> bool {
-        self.held.is_empty() && self.opens.is_none() && self.device.has_room()
+        self.held.is_empty() && self.opens_at.is_none() && self.device.has_room()
     }
 
     #[inline]
@@ -206,8 +207,8 @@ impl<D: Device> Device for Throttle<D> {
 
     fn next_event(&self) -> Option<Instant> {
         let due = self.due.front().map(|completion| completion.at);
-        // Even with nothing held: a queue in front waits for room.
-        let events = [due, self.opens, self.device.next_event()];
+        // Needed even if nothing is held: a queue in front may be waiting for room.
+        let events = [due, self.opens_at, self.device.next_event()];
         events.into_iter().flatten().min()
     }
 
@@ -216,7 +217,7 @@ impl<D: Device> Device for Throttle<D> {
             return self.due.pop_front();
         }
         while let Some(at) = self.next_event().filter(|at| *at <= now) {
-            self.opens = self.opens.filter(|opens| *opens > at);
+            self.opens_at = self.opens_at.filter(|opens| *opens > at);
             let mut done = self.device.advance(at);
             if let Some(completion) = &mut done {
                 let parent = self.children.remove(completion.request.id);
@@ -224,7 +225,7 @@ impl<D: Device> Device for Throttle<D> {
                 completion.breakdown.queue += completion.arrived - parent.arrived;
                 completion.arrived = parent.arrived;
             }
-            self.feed(at);
+            self.submit_held(at);
             if done.is_some() {
                 return done;
             }
@@ -241,7 +242,7 @@ impl<D: Device> Device for Throttle<D> {
         };
         let aborted = Completion::unserved(request, arrived, now, Status::Aborted);
         self.due.push_back(aborted);
-        self.feed(now);
+        self.submit_held(now);
         true
     }
 }

@@ -184,7 +184,7 @@ fn invalid_arrivals() {
         ("poisson", &format!("poisson.rate: found nothing, {rate}")),
         (
             "poisson(rate=1/s, mean=1s)",
-            "poisson.rate: found \"both\", expected a rate or a mean, not both",
+            "poisson.rate: found both a rate and a mean, expected one of them",
         ),
         (
             "poisson(rate=1/s, rate=2/s)",
@@ -220,7 +220,7 @@ fn invalid_arrivals() {
 
 #[test]
 fn invalid_requests() {
-    let share = "expected a percentage from 0 % to 100 %, with its sign, such as \"67 %\"";
+    let share = "expected a percentage from 0 % to 100 %, with the % sign, such as \"67 %\"";
     assert_errors(&[
         (
             "poisson(rate=1/s) reads=0.67",
@@ -245,12 +245,12 @@ fn invalid_requests() {
         ),
         (
             "poisson(rate=1/s) sequential uniform",
-            "places: found \"sequential uniform\", expected a share for every place except one, \
+            "places: found \"sequential uniform\", expected a share for every rule except one, \
              such as sequential(share=30%)",
         ),
         (
             "poisson(rate=1/s) sequential(share=30%)",
-            "places: found \"30 %\", expected shares that add up to 100 %, or a last place \
+            "places: found \"30 %\", expected shares that add up to 100 %, or one rule \
              without a share",
         ),
         (

@@ -7,7 +7,7 @@ use diskarm_core::text::{InputError, quantity};
 use diskarm_core::units::{Bytes, Span};
 
 /// The values that a data sheet gives for a drive. [`Datasheet::specification`] assumes common
-/// values for the others and marks them as assumed.
+/// values for omitted ones and marks these as assumed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Datasheet {
     /// The name of the drive: lower-case letters, digits, `.` and `-`.
@@ -87,16 +87,16 @@ impl Sectors {
         }
     }
 
-    fn in_physical(self) -> u64 {
+    fn per_physical(self) -> u64 {
         self.physical_bytes() / self.bytes()
     }
 }
 
-/// The number of zones, which have about equally many cylinders.
+/// The number of zones, which have about the same number of cylinders each.
 const ZONES: u32 = 16;
 
 /// The maximum number of tracks per surface if the number of platters is assumed.
-const TRACKS: u64 = 450_000;
+const MAX_TRACKS: u64 = 450_000;
 
 /// The maximum and the minimum number of buffer segments.
 const SEGMENTS: (u64, u64) = (32, 4);
@@ -104,9 +104,9 @@ const SEGMENTS: (u64, u64) = (32, 4);
 /// The bytes per segment, unless the number of segments would be outside [`SEGMENTS`].
 const SEGMENT: u64 = 2_000_000;
 
-const PLATTERS: u32 = 16;
+const MAX_PLATTERS: u32 = 16;
 
-const QUEUE: u32 = 4096;
+const MAX_QUEUE: u32 = 4096;
 
 /// A value that is from the data sheet or assumed.
 #[derive(Clone, Copy)]
@@ -148,7 +148,7 @@ struct Seeks {
     mean_ms: f64,
 }
 
-/// A zone of cylinders `first` to `end`, exclusive; the numbers are in sectors on the media.
+/// A zone of the cylinders `[first, end)`. The other fields are in sectors on the media.
 struct Zone {
     first: u32,
     end: u32,
@@ -160,9 +160,9 @@ struct Zone {
 impl Datasheet {
     /// Returns the text of a specification, with remarks on assumed values, and the parsed one.
     ///
-    /// All zones except the innermost have the same number of tracks, and together they have
-    /// exactly the capacity. Their tracks grow evenly, so that sequential reads, including head and
-    /// cylinder switches, have the rates of the data sheet at both ends.
+    /// All zones except the innermost have the same number of tracks, and together they hold
+    /// exactly the capacity. The number of sectors per track changes in equal steps, so that
+    /// sequential reads, including switches, reach the rates of the data sheet at both ends.
     ///
     /// # Errors
     /// If a value contradicts another one (reported for its field), or if the result is invalid.
@@ -186,19 +186,19 @@ impl Datasheet {
         let write_settle_ms = Figure::new(settle, (seeks.mean_ms / 8.0).min(1.0));
         if write_settle_ms.value < 0.0 {
             let found = format!("{} ms", write_settle_ms.value + seeks.mean_ms);
-            return error("write_seek", found, "at least the time of seek");
+            return error("write_seek", found, "at least the value of seek");
         }
         let inner_per_s = Figure::new(self.inner_per_s, self.outer_per_s / 2.0);
         if inner_per_s.value > self.outer_per_s {
             let found = format!("{} MB/s", inner_per_s.value / 1e6);
-            return error("inner", found, "at most the rate of outer");
+            return error("inner", found, "at most the value of outer");
         }
-        if let Some(platters) = self.platters.filter(|n| !(1..=PLATTERS).contains(n)) {
-            let expected = format!("1 to {PLATTERS}");
+        if let Some(platters) = self.platters.filter(|n| !(1..=MAX_PLATTERS).contains(n)) {
+            let expected = format!("1 to {MAX_PLATTERS}");
             return error("platters", platters.to_string(), &expected);
         }
-        if let Some(queue) = self.queue.filter(|n| !(1..=QUEUE).contains(n)) {
-            return error("queue", queue.to_string(), &format!("1 to {QUEUE}"));
+        if let Some(queue) = self.queue.filter(|n| !(1..=MAX_QUEUE).contains(n)) {
+            return error("queue", queue.to_string(), &format!("1 to {MAX_QUEUE}"));
         }
         let sectors = Figure::new(self.sectors, Sectors::default_for(self.capacity));
         let cache = Figure::new(self.cache, Bytes(64 << 20));
@@ -222,11 +222,11 @@ impl Datasheet {
         self.with_platters(figures)
     }
 
-    /// Returns a curve with the mean time of the data sheet.
+    /// Returns a seek curve with the mean time of the data sheet.
     ///
-    /// It is linear from one cylinder to a third of all, and from there to all. `2 (N - d) / N^2`
-    /// of the pairs of `N` cylinders are `d` apart, so for large `N` its mean over all pairs is `(8
-    /// single + 15 third + 4 full) / 27`.
+    /// It is linear from one cylinder to a third of them, and from there to the full stroke. For
+    /// large `N`, `2 (N - d) / N^2` of the pairs of `N` cylinders are `d` apart, so the mean over
+    /// all pairs is `(8 single + 15 third + 4 full) / 27`.
     fn seeks(&self) -> Result<Seeks, InputError> {
         let error = |field: &str, found: f64, expected: &str| {
             Err(InputError::new(field, &format!("{found} ms"), expected))
@@ -240,17 +240,18 @@ impl Datasheet {
         let single = single_ms.value;
         if single <= 0.0 || single > mean_ms {
             let found = self.track_to_track.map_or(single, Span::as_ms);
-            let expected = "0.001 ms up to the time of seek";
+            let expected = "from 0.001 ms to the value of seek";
             return error("track_to_track", found, expected);
         }
-        // At these bounds, a seek over a third of the cylinders takes as long as over all, or one.
+        // At these bounds, a seek over a third takes as long as one over all cylinders, or over
+        // one.
         let shortest = (27.0 * mean_ms - 8.0 * single) / 19.0;
         let longest = (27.0 * mean_ms - 23.0 * single) / 4.0;
         let full_ms = Figure::new(self.full_stroke.map(ms), (2.0 * mean_ms).min(longest));
         if full_ms.value < rounded(shortest) || full_ms.value > longest {
             let (shortest, longest) = (rounded(shortest), rounded(longest));
             let expected =
-                format!("{shortest} to {longest} ms, so that the mean of all seeks can match seek");
+                format!("{shortest} to {longest} ms, so that the mean of all seeks can equal seek");
             return error("full_stroke", full_ms.value, &expected);
         }
         let third = (27.0 * mean_ms - 8.0 * single - 4.0 * full_ms.value) / 15.0;
@@ -269,8 +270,8 @@ impl Datasheet {
         }
         let mean = (self.outer_per_s + figures.inner_per_s.value) / 2.0;
         let tracks = figures.capacity as f64 / Self::sectors_on_track(&figures, mean);
-        let platters = (tracks / (2.0 * TRACKS as f64)).ceil().max(1.0);
-        if platters > f64::from(PLATTERS) {
+        let platters = (tracks / (2.0 * MAX_TRACKS as f64)).ceil().max(1.0);
+        if platters > f64::from(MAX_PLATTERS) {
             return Err(self.too_large("a smaller capacity, or a higher outer rate"));
         }
         figures.surfaces.value = 2 * platters as u32;
@@ -334,7 +335,7 @@ impl Datasheet {
         let mut text = self.source(figures);
         let sectors = &figures.sectors;
         // From here on, numbers are in sectors of the interface, not of the media.
-        let shown = |physical: u64| physical * sectors.value.in_physical();
+        let shown = |physical: u64| physical * sectors.value.per_physical();
         let on_surface = |zone: &Zone| u64::from(zone.end - zone.first) * u64::from(zone.sectors);
         let total = zones.iter().map(on_surface).sum::<u64>() * u64::from(figures.surfaces.value);
         let physical = match sectors.value {
@@ -373,7 +374,7 @@ impl Datasheet {
                 shown(u64::from(zone.cylinder_skew))
             );
         }
-        text + &self.rest(figures)
+        text + &self.other_sections(figures)
     }
 
     fn source(&self, figures: &Figures) -> String {
@@ -404,23 +405,23 @@ impl Datasheet {
         let inner = if figures.inner_per_s.is_given {
             "the rates of the data sheet"
         } else {
-            "the rate of the data sheet outside, and half of it inside"
+            "the rate of the data sheet on the outermost tracks, and half of it on the innermost"
         };
         let text = |text: String| toml_edit::Value::from(text).to_string();
         format!(
-            "name = {}\nsummary = {}\n\n[source]\norigin = \"\"\"\nFigures of a data sheet:\n\
-             {}.\"\"\"\nchoices = \"\"\"\nWhat the specification marks as assumed. {ZONES} zones \
-             of equal width; reading in sequence has\n{inner}.\nNo spare space; sectors of {} \
+            "name = {}\nsummary = {}\n\n[source]\norigin = \"\"\"\nFigures from a data sheet:\n\
+             {}.\"\"\"\nchoices = \"\"\"\nThe values that are marked as assumed. {ZONES} zones \
+             of equal width; sequential reads have\n{inner}.\nNo spare space; sectors of {} \
              bytes on the media.\"\"\"\nnominal = true\n",
             text(self.name.clone()),
-            text(format!("A drive by its data sheet: {capacity}, {speed}")),
+            text(format!("Drive from a data sheet: {capacity}, {speed}")),
             given.join(";\n"),
             figures.sectors.value.physical_bytes(),
         )
     }
 
     /// Formats everything except the source and the geometry.
-    fn rest(&self, figures: &Figures) -> String {
+    fn other_sections(&self, figures: &Figures) -> String {
         let ms = |f: &Figure<f64>| format!("\"{} ms\"{}", rounded(f.value), assumed(f));
         let single = Figure {
             is_given: false,
@@ -435,8 +436,8 @@ impl Datasheet {
         let seeks = &figures.seeks;
         let mut text = format!(
             "[mechanics]\nrotation = \"{} rpm\"\nhead_switch = {}\nwrite_settle = {}\n\n\
-             # `average` is the time over a third of the cylinders; that over all pairs of\n\
-             # cylinders is {} ms in the mean.\n\
+             # `average` is the time of a seek over a third of the cylinders; the mean over\n\
+             # all pairs of cylinders is {} ms.\n\
              [mechanics.seek]\nform = \"three-point\"\nsingle = {}\naverage = \"{} ms\"\n\
              full = {}\n\n",
             self.rpm,
@@ -449,7 +450,7 @@ impl Datasheet {
         );
         let _ = write!(
             text,
-            "[buffer]\nsegments = {segments} # assumed, as all rules of the buffer\n\
+            "[buffer]\nsegments = {segments} # assumed, like all rules of the buffer\n\
              segment = \"{segment} B\"{}\ncaching = true\nread_ahead = \"until-full\"\n\
              read_ahead_on_hit = true\nwrite_stops_read_ahead = true\narriving_hits = true\n\
              partial_hits_at_once = true\nhits_on_written = true\nread_on_arrival = true\n\
@@ -491,7 +492,7 @@ fn track_ms(figures: &Figures) -> f64 {
     figures.seeks.single_ms.value + figures.write_settle_ms.value
 }
 
-/// Returns the time allowed by the skew between cylinders: a tenth more for the seek.
+/// Like [`track_ms`] for the skew between cylinders: allows a tenth more for the seek.
 fn cylinder_ms(figures: &Figures) -> f64 {
     0.1 * figures.seeks.single_ms.value + track_ms(figures)
 }
@@ -511,7 +512,7 @@ fn assumed<T>(figure: &Figure<T>) -> &'static str {
     if figure.is_given { "" } else { " # assumed" }
 }
 
-/// Converts a time to milliseconds, rounded as in the text, in which it must not become 0.
+/// Converts a time to milliseconds, rounded as in the text so that a check finds times of 0.
 fn ms(span: Span) -> f64 {
     rounded(span.as_ms())
 }

@@ -1,4 +1,4 @@
-//! Values and complete specifications in the style of the catalogue.
+//! Formats values and complete specifications in the style of the catalogue.
 
 use std::fmt::Write;
 
@@ -13,7 +13,7 @@ const MAX_COLUMNS: usize = 99;
 /// Converts a value of `key` to TOML; text becomes a multi-line string if `is_multi_line`.
 pub(super) fn value(key: &str, value: &Value, is_multi_line: bool) -> toml_edit::Value {
     let written = to_toml(key, value, is_multi_line);
-    written.parse().expect("this module writes TOML")
+    written.parse().expect("this module writes valid TOML")
 }
 
 pub(super) fn to_toml(key: &str, value: &Value, is_multi_line: bool) -> String {
@@ -66,7 +66,7 @@ fn escaped(text: &str) -> String {
     escaped
 }
 
-/// Joins words by spaces, and breaks lines that the next word would not fit.
+/// Joins words by spaces, and begins a new line if the next word does not fit.
 fn filled(words: impl Iterator<Item = impl AsRef<str>>, indent: &str) -> String {
     let mut filled = String::from(indent);
     let mut column = indent.len();
@@ -89,7 +89,7 @@ fn filled(words: impl Iterator<Item = impl AsRef<str>>, indent: &str) -> String 
 /// Formats `spec` as a file in the style of the catalogue. It parses as an equal specification,
 /// except that long lines of text are broken at spaces.
 ///
-/// Keys are written in the order of the manual, without those that have their default value. The
+/// Keys are written in the order of the manual, except those that have their default value. The
 /// text that `remark` returns for the path of a key, such as `overheads.read_completion`, becomes a
 /// comment above it, and a key with a remark is always written. The remark of a key that is a
 /// table, such as `mechanics.seek`, is above its header.
@@ -166,7 +166,7 @@ fn comment(text: &str) -> String {
 fn toml(key: &Key, value: &spec::Value) -> String {
     match (key.kind, value) {
         (_, spec::Value::Text(text)) => to_toml(key.name(), &Value::Text(text.clone()), false),
-        // As a percentage if that parses as the same number.
+        // Written as a percentage, if that parses as the same number.
         (KeyKind::Fraction, spec::Value::Number(part)) => {
             let percent = (part * 1e6).round() / 1e4;
             if percent / 100.0 == *part {

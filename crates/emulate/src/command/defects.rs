@@ -115,7 +115,7 @@ fn defect_addresses(
     list
 }
 
-/// Replaces the sector or byte by all ones, which stand for the whole track (SBC-3).
+/// Replaces the sector or byte with all ones, which denote the whole track (SBC-3).
 fn whole_track(mut address: Address) -> Address {
     match &mut address {
         Address::PhysicalSector(position) | Address::BytesFromIndex(position) => {
@@ -199,7 +199,7 @@ fn defective_spares(geometry: &Geometry) -> Vec<Unit> {
         .collect()
 }
 
-/// Returns the number of a spare as used in the geometry, counted in its zone or on the whole disk.
+/// Returns the number of a spare in the geometry, counted within its zone or over the whole disk.
 fn spare_number(geometry: &Geometry, spare: Unit) -> u64 {
     if geometry.sparing != Sparing::SectorsPerDisk {
         return spare.number;

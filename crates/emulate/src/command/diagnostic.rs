@@ -115,7 +115,7 @@ fn translate(context: &Context<'_>, query: &Translate) -> Result<Translated, Sen
     })
 }
 
-/// Sums of rounded angles fall short of whole sectors by a few units of 2^-64.
+/// Tolerance for sums of rounded angles, which fall short of whole sectors by a few units of 2^-64.
 const ROUNDING: Angle = Angle::from_raw(1 << 32);
 
 /// Returns the number, counted from the index mark, of the sector that begins at `start`.

@@ -54,7 +54,7 @@ const STANDARD_LENGTH: usize = VERSIONS.0 + 2 * VERSIONS.1;
 
 type Content = fn(&Context<'_>) -> Vec<u8>;
 
-/// The pages of vital product data, in the order of their codes.
+/// The vital product data pages, in the order of their codes.
 static PAGES: &[(u8, Content)] = &[
     (page_code::SUPPORTED_PAGES, supported_pages),
     (page_code::SERIAL_NUMBER, serial),

@@ -1,4 +1,4 @@
-//! MODE SENSE and MODE SELECT (SPC-4). A whole list is checked before anything changes.
+//! MODE SENSE and MODE SELECT (SPC-4). The whole list is checked before anything changes.
 
 use diskarm_wire::command::{Size, Values};
 use diskarm_wire::mode::{Header6, Header10, LongDescriptor, Page, ShortDescriptor};

@@ -73,8 +73,8 @@ pub(super) fn task_management(command: &Command, _: &mut Context<'_>) -> Result<
     Ok(Start::data(data, length as usize))
 }
 
-/// Returns the last block for READ CAPACITY. Without a layout this is the last block of the unit,
-/// since no earlier delay is known.
+/// Returns the last block for READ CAPACITY. Without a layout, this is the last block of the unit,
+/// since no delay before it is known.
 fn last_block(context: &Context<'_>, at: u64, partial: bool) -> Result<u64, Sense> {
     let last = context.state.blocks - 1;
     if !partial {

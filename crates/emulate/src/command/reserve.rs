@@ -24,7 +24,7 @@ pub(super) fn reserve(_: &Command, context: &mut Context<'_>) -> Result<Start, S
     Ok(Start::Done(Vec::new()))
 }
 
-/// Releases the initiator's own reservation; another initiator's stays.
+/// Releases the initiator's own reservation, but never another initiator's.
 pub(super) fn release(_: &Command, context: &mut Context<'_>) -> Result<Start, Sense> {
     let reservations = &mut context.state.reservations;
     if !reservations.registered.is_empty() {

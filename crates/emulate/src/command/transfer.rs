@@ -121,7 +121,7 @@ impl Work for WriteSame {
     }
 }
 
-/// Reads blocks into the buffer; blocks that do not fit are left out. It takes as long as a read,
+/// Reads blocks into the buffer; blocks that do not fit are skipped. This takes as long as a read,
 /// since the model cannot read from the media without using the bus.
 pub(super) fn prefetch(command: &Command, context: &mut Context<'_>) -> Result<Start, Sense> {
     fields!(command => PreFetch { size, blocks, immediate, .. });

@@ -108,13 +108,12 @@ impl<D: Backing> Unit<D> {
     fn notify_completed(&mut self, completion: &Completion) {
         let request = &completion.request;
         if self.store_wants_events && !request.op.is_read() {
-            let is_wanted = !self.slots[request.id as usize].aborted;
+            let is_wanted = !self.slots[request.id as usize].is_aborted;
             let counts = completion.status.is_success() && is_wanted;
             self.state.store.completed(request, counts);
         }
     }
 
-    /// Continues or fails the task of a completed request.
     fn handle_completion(&mut self, completion: &Completion) {
         let slot = completion.request.id as usize;
         self.state.counts.record(completion);
@@ -139,7 +138,7 @@ impl<D: Backing> Unit<D> {
 
     pub(super) fn run_next(&mut self, slot: usize) {
         let task = &mut self.slots[slot];
-        if task.aborted {
+        if task.is_aborted {
             return self.end(slot, Ok(Vec::new()));
         }
         let nexus = task.nexus;
@@ -203,9 +202,9 @@ impl<D: Backing> Unit<D> {
     }
 }
 
-/// Sets the watermark so that the read at `at` is sent as soon as it can finish without a pause, if
-/// the drive may choose it (adaptive buffer ratios). If the device has several requests, the
-/// watermark applies to those that start next.
+/// If the drive may choose the watermark (adaptive buffer ratios), sets it so that the data of the
+/// read at `at` are sent as soon as the transfer can finish without a pause. If the device has
+/// several requests, the watermark applies to those that start next.
 fn adapt_watermark(state: &State, device: &mut dyn Backing, now: Instant, at: Lbn) {
     let ratios = state.modes.page(Disconnect::CODE, Disconnect::parse);
     if ratios.is_some_and(|page| page.buffer_full_ratio != 0) {
@@ -228,7 +227,7 @@ fn adapt_watermark(state: &State, device: &mut dyn Backing, now: Instant, at: Lb
     device.set_buffer(now, &spec);
 }
 
-/// Returns the fraction of a read to buffer first so that a faster bus finishes with the media.
+/// Returns the fraction of a read to buffer first, so that a faster bus never waits for the media.
 fn watermark(spec: &Spec, track_sectors: u64) -> f64 {
     let media_ns = spec.mechanics.period_ns / track_sectors as f64;
     let bus_ns = spec.bus.read_sector.as_ns() as f64;

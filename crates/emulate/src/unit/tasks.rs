@@ -52,7 +52,7 @@ impl<D: Backing> Unit<D> {
             ..
         } = self.slots[slot];
         let admitted = self.state.admits(nexus, entry.access, self.now);
-        // SAM-5: RESERVATION CONFLICT comes before a unit attention, which stays pending.
+        // SAM-5: RESERVATION CONFLICT takes precedence over a unit attention, which stays pending.
         let conflicts = matches!(admitted, Err(CommandFailure::Conflict));
         if !conflicts
             && entry.reports_attention()
@@ -136,7 +136,7 @@ impl<D: Backing> Unit<D> {
     /// Sends the response, unless one was already sent or none is wanted.
     fn answer(&mut self, slot: usize, status: Status, sense: Vec<u8>, data_in: Vec<u8>) {
         let task = &mut self.slots[slot];
-        if std::mem::replace(&mut task.answered, true) {
+        if std::mem::replace(&mut task.is_answered, true) {
             return;
         }
         let (id, initiator, sent) = (task.id, task.initiator, task.sent);
@@ -172,7 +172,7 @@ impl<D: Backing> Unit<D> {
     /// Aborts all tasks, and notifies the other initiators that had any.
     pub fn clear_task_set(&mut self, now: Instant, initiator: u64) {
         self.catch_up(now);
-        let waiting = self.slots.iter().filter(|(_, slot)| !slot.answered);
+        let waiting = self.slots.iter().filter(|(_, slot)| !slot.is_answered);
         let mut others: Vec<usize> = waiting.map(|(_, slot)| slot.nexus).collect();
         others.sort_unstable();
         others.dedup();
@@ -214,7 +214,7 @@ impl<D: Backing> Unit<D> {
     }
 
     /// Resets the unit: aborts all tasks, releases a SCSI-2 reservation, restores the saved mode
-    /// parameters, and notifies all initiators. Persistent reservations stay.
+    /// parameters, and notifies all initiators. Persistent reservations are kept.
     pub fn reset(&mut self, now: Instant) {
         self.catch_up(now);
         self.abort_matching(|_| true);
@@ -225,10 +225,10 @@ impl<D: Backing> Unit<D> {
         }
     }
 
-    /// Switches the unit on after a power failure, with `device` in the state after power-on,
-    /// except for grown defects. All tasks are dropped without responses, and all state of
-    /// initiators is lost: each is notified of the power-on. Saved mode parameters and data stay.
-    /// Interrupted formatting does not continue.
+    /// Switches the unit on after a power failure, with a `device` in the state after power-on, to
+    /// which the grown defects are added. All tasks are dropped without responses, and all state of
+    /// initiators is lost: each is notified of the power-on. Saved mode parameters and data are
+    /// kept. Interrupted formatting does not continue.
     pub fn power_cycle(&mut self, now: Instant, mut device: D) {
         self.now = now;
         if self.store_wants_events {
@@ -265,7 +265,7 @@ impl<D: Backing> Unit<D> {
     }
 
     pub(super) fn abort_matching(&mut self, matches: impl Fn(&Slot) -> bool) -> usize {
-        let is_match = |slot: &Slot| !slot.aborted && matches(slot);
+        let is_match = |slot: &Slot| !slot.is_aborted && matches(slot);
         let matching = self.slots.iter().filter(|(_, slot)| is_match(slot));
         let indices: Vec<usize> = matching.map(|(index, _)| index).collect();
         let aborted = indices.len();
@@ -276,9 +276,9 @@ impl<D: Backing> Unit<D> {
                 self.slots.remove(index);
                 continue;
             }
-            slot.answered = true;
+            slot.is_answered = true;
             // Formatting continues.
-            slot.aborted = self.state.formatting.is_none();
+            slot.is_aborted = self.state.formatting.is_none();
             let mut stalled = self.stalled.iter();
             if let Some(position) = stalled.position(|(stalled, _)| *stalled == index) {
                 self.withdraw_stalled(position);

@@ -1,4 +1,4 @@
-//! Runs test vectors, keeps the trials, and replays them on models of the drive.
+//! Runs test vectors, records the trials, and replays them on models of the drive.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -16,9 +16,9 @@ use crate::pairs::Pairs;
 use crate::threshold::span;
 use crate::{Disk, Error, Setup};
 
-/// Number of previous test vectors whose cylinders a new one avoids.
+/// Number of recent test vectors whose cylinders a new one avoids.
 const MAX_RECENT: usize = 80;
-/// Minimum deviation of completion times from the model's, in nanoseconds.
+/// Minimum standard deviation of completion times from those of a model, in nanoseconds.
 const MIN_DEVIATION_NS: f64 = 15_000.0;
 /// Model time of the initial read of a test vector.
 const START: Instant = Instant::from_ns(1_000_000_000);
@@ -48,7 +48,7 @@ pub(super) struct Replay {
 }
 
 impl Replay {
-    /// Starts with the initial read of `first`, which ended at `began`.
+    /// Starts after the initial read of `first`, which ended at `began`.
     pub fn new(core: &Core, first: Lbn, began: f64) -> Self {
         let mut core = core.clone();
         let mut read = Request::new(0, Op::Read, first, SectorCount(1));
@@ -74,7 +74,7 @@ impl Replay {
     }
 }
 
-/// Minimum number of cylinders, so that test vectors need not reuse recent ones.
+/// Minimum number of cylinders that lets test vectors avoid recently used ones.
 const MIN_CYLINDERS: u32 = 64;
 
 /// The drive under test, the trials so far, and the specification that explains them best.
@@ -93,7 +93,7 @@ pub(super) struct Context<'a, 'd> {
     mechanism: Mechanism,
     split_model: SplitModel,
     recent: VecDeque<u32>,
-    /// Runs of blocks that may be in the buffer but are unknown to the model.
+    /// Runs of blocks that earlier test vectors may have left in the buffer, unknown to the model.
     cached_runs: VecDeque<(u64, u64)>,
 }
 
@@ -134,7 +134,7 @@ impl<'a, 'd> Context<'a, 'd> {
         self.pairs.clock.period()
     }
 
-    /// Standard deviation of completion times from the model's, in nanoseconds.
+    /// Standard deviation of completion times from those of a model, in nanoseconds.
     pub fn deviation(&self) -> f64 {
         (self.pairs.clock.tolerance() / 6.0).max(MIN_DEVIATION_NS)
     }
@@ -171,8 +171,8 @@ impl<'a, 'd> Context<'a, 'd> {
         self.pairs.below(end)
     }
 
-    /// Chooses tracks that no recent test vector has used, the last ones of a cylinder if `last`.
-    /// `zone` is 0 for the outer, 1 for the middle, and 2 for the shorter inner tracks.
+    /// Chooses tracks that no recent test vector has used, at the end of a cylinder if `last`.
+    /// `zone` is 0 for outer tracks, 1 for middle ones, and 2 for inner ones, which are shorter.
     pub fn area(&mut self, zone: usize, last: bool) -> Area {
         let layout = self.pairs.layout;
         let mut found = None;
@@ -210,7 +210,7 @@ impl<'a, 'd> Context<'a, 'd> {
         !self.hits.is_empty()
     }
 
-    /// Estimates the overhead of hits from the observed ones, unless it is known.
+    /// Estimates the overhead of hits from the observed hits, unless it is known.
     pub fn learn_hits(&mut self) {
         let o = &mut self.best.overheads;
         if self.hits.is_empty() || o.read_hit_after_read > Span::ZERO {
@@ -223,7 +223,7 @@ impl<'a, 'd> Context<'a, 'd> {
         o.read_hit_after_write = o.read_hit_after_read;
     }
 
-    /// Runs a vector and keeps the trial if it can avoid blocks that may be left in the buffer.
+    /// Runs a vector and records the trial, if the vector can avoid blocks left in the buffer.
     pub fn try_undisturbed(&mut self, vector: &TestVector) -> Result<(), Error> {
         if let Some(vector) = self.avoid_cached(vector)
             && let Some(trial) = self.run(&vector)?
@@ -233,7 +233,7 @@ impl<'a, 'd> Context<'a, 'd> {
         Ok(())
     }
 
-    /// Runs a test vector. Returns `None` if its initial read was not served from the media.
+    /// Runs a test vector. Returns `None` if the initial read was not served from the media.
     pub fn run(&mut self, vector: &TestVector) -> Result<Option<Trial>, Error> {
         let first = self.pairs.send(Access::Read, vector.first, 1)?;
         let extent = self.pairs.layout.extent(vector.first);
@@ -339,7 +339,7 @@ impl<'a, 'd> Context<'a, 'd> {
         Ok(hit)
     }
 
-    /// Returns an upper bound of the time to read ahead `blocks` on tracks like `at`'s.
+    /// Returns an upper bound on the time to read ahead `blocks` on tracks like that of `at`.
     pub fn read_ahead_time(&self, at: Lbn, blocks: u64) -> Span {
         let turns = blocks as f64 * self.pairs.layout.extent(at).sector_angle.as_revolutions();
         // Allows half a revolution per track switch, and time to reach the first block.
@@ -371,7 +371,7 @@ impl<'a, 'd> Context<'a, 'd> {
         }
     }
 
-    /// Replaces blocks of a test vector that may be in the buffer; `None` if that is impossible.
+    /// Replaces blocks of a test vector that may be in the buffer. Returns `None` if it cannot.
     fn avoid_cached(&mut self, vector: &TestVector) -> Option<TestVector> {
         let mut vector = vector.clone();
         let fixed = vector.commands.iter().filter(|command| !command.is_movable);
@@ -399,7 +399,7 @@ impl<'a, 'd> Context<'a, 'd> {
     }
 }
 
-/// Removes the parts that a model keeps in its mechanism, because specifications are copied often.
+/// Removes what the mechanism of a model already contains, because specifications are copied often.
 fn without_mechanism(known: &Spec) -> Spec {
     let mut spec = known.clone();
     if spec.overheads.extra_write_disconnect.is_some() {
@@ -413,12 +413,12 @@ fn without_mechanism(known: &Spec) -> Spec {
     spec
 }
 
-/// A split of measured times between commands and the mechanism.
+/// A way to split measured times between commands and the mechanism.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct TimeSplit {
-    /// True if transfers continue to the next track while the head still settles.
+    /// True if transfers continue on the next track while the head is still settling.
     pub continues_unsettled: bool,
-    /// Settling time on a track that counts as part of seeks instead of commands.
+    /// Settling time on the current track, counted as part of seeks instead of commands.
     pub settle: Span,
 }
 
@@ -441,15 +441,14 @@ impl TimeSplit {
     }
 }
 
-/// The mechanism for each split.
+/// Creates the mechanism for each split of times.
 ///
-/// Measurements of single requests show only sums ([`crate::timing`]). Two splits of the same sums
-/// differ if a transfer continues on another track, which waits for the head but not for settling,
-/// or if the write cache absorbs a write, because its seek then follows no miss overhead.
+/// Measurements of single requests reveal only sums of times ([`crate::timing`]). How the sums are
+/// split matters in two cases: a transfer that continues on another track waits for the head but
+/// not for settling, and the seek of a write that the cache absorbs follows no miss overhead.
 pub(super) struct SplitModel {
-    /// The known specification with slightly faster movements. Tracks are skewed by the time of a
-    /// movement, so a model that is slower by even a part of the measurement error would lose a
-    /// revolution at the end of each track.
+    /// The known specification with slightly faster movements. Skews match the times of movements,
+    /// so a model that is even slightly slower would lose a revolution at the end of each track.
     known: Spec,
     layout: Arc<Layout>,
     /// Maximum time to continue a transfer on another track.

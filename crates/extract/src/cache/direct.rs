@@ -2,35 +2,37 @@
 //! 5.7.3 and 5.7.6).
 //!
 //! # Read-ahead
-//! A test vector reads a block at the start of a cylinder and then the same block, or, after a time
-//! that is long enough for read-ahead, one of those that follow. Other vectors read the last block
-//! of a track or cylinder and then the first block of the next one; some read two tracks first. The
-//! last read of each vector is sent when a hit would end half a revolution from a miss, and counts
-//! as a hit if its completion is nearer to the former. Two of up to three vectors must agree. Cost:
-//! about 60 vectors of three or four commands.
+//! A test vector reads a block at the start of a cylinder, and then either the same block or, after
+//! enough time for read-ahead, one of the following blocks. Other vectors read the last block of a
+//! track or cylinder and then the first block of the next one; some read two tracks first. The last
+//! read of each vector is sent when a hit would end half a revolution from a miss, and counts as a
+//! hit if it ends nearer to the time expected of a hit. Two of up to three vectors must agree.
+//! Cost: about 60 vectors of three or four commands.
 //!
 //! # Segments
 //! Each read that misses is assumed to use the least recently used segment, and all segments are
-//! assumed to have the same size. A test vector reads a block, other blocks, and the first one
-//! again, or the one after it on drives that drop delivered blocks; the largest number of reads in
-//! between that still gives a hit is searched for. To find the size, a vector reads many blocks and
-//! then the first of them; on drives that drop delivered blocks it writes them instead, if writes
-//! are allowed. Cost: about 16 vectors with up to 64 reads, and 26 with up to 8192 blocks.
+//! assumed to have the same size. To find their number, a test vector reads a block, then other
+//! blocks, then the first one again; on drives that drop delivered blocks, it ends with the block
+//! after the first one instead. A search finds the largest number of other blocks for which the
+//! last read is still a hit. To find the size, a vector reads many blocks and then the first of
+//! them. On drives that drop delivered blocks, it writes these blocks instead, if writes are
+//! allowed. Cost: about 16 vectors with up to 64 reads, and 26 with up to 8192 blocks.
 //!
 //! # Deferred write cache
-//! A cache that absorbs every write either flushes its content before it accepts a write elsewhere,
-//! or accepts that immediately and flushes both later, in an order of its choice. The test vector
-//! writes one block near one end of the disk, the other end, and the first end again, without
-//! delay. If both later writes take at most an eighth of a revolution longer than a write that
-//! waits for nothing, in all of three vectors, the cache holds several ranges. Cost: 12 commands.
+//! Before it accepts a write elsewhere on the disk, a cache that absorbs every write may have to
+//! flush its content. A deferred cache instead accepts the new write immediately, and flushes both
+//! ranges later in an order of its choice. The test vector writes one block near one end of the
+//! disk, one near the other end, and one near the first end again, without delay. The cache is
+//! deferred if, in each of three vectors, both later writes take at most an eighth of a revolution
+//! longer than an absorbed write that does not wait. Cost: 12 commands.
 //!
 //! # Failures of read-ahead
-//! Some of the blocks that should have been read ahead are assumed to be missing at random. A test
-//! vector reads a block, waits for read-ahead, and reads the following blocks one by one. A read
-//! that ends later than a model without failures predicts, by more than the noise, has failed, and
-//! the rest of the vector is ignored. If `k` of `n` reads failed, the share is `k/n`, plus or minus
-//! twice the root of `k/n²`; if none did, it is less than `3/n`. Cost: about 1200 reads, most of
-//! them hits.
+//! Some blocks that should have been read ahead are assumed to be missing at random. A test vector
+//! reads a block, waits for read-ahead, and reads the following blocks one by one. If a read ends
+//! later than a model without failures predicts, by more than the noise, read-ahead has failed, and
+//! the other reads of the vector are ignored. If it failed for `k` of `n` reads, the failure rate
+//! is `k/n`, plus or minus twice the root of `k/n²`, or less than `3/n` if `k` is 0. Cost: about
+//! 1200 reads, most of them hits.
 
 use diskarm_core::spec::{DeliveredBlocks, ReadAhead, WriteCache};
 use diskarm_core::units::{Lbn, SectorCount, Span};
@@ -41,12 +43,12 @@ use crate::clock::Access;
 use crate::pairs::LONG;
 use crate::{Effort, Error};
 
-/// Maximum distance of read-ahead and size of a segment, in blocks.
+/// Maximum read-ahead distance and maximum segment size, in blocks.
 const MAX_BLOCKS: u64 = 8192;
 
 const MAX_SEGMENTS: u64 = 128;
 
-/// Number of test vectors that must agree.
+/// Number of test vectors that must all show a deferred cache.
 const DEFERRED_VECTORS: u32 = 3;
 
 /// Determines what a read leaves in the buffer, and how far the drive reads ahead.
@@ -80,7 +82,7 @@ pub(super) fn measure_read_ahead(context: &mut Context<'_, '_>) -> Result<(), Er
     Ok(())
 }
 
-/// Appends a read that starts read-ahead, after another one if only a sequential run starts it.
+/// Appends a read that starts read-ahead, after another read if only sequential reads start it.
 fn load(context: &Context<'_, '_>, vector: TestVector, at: Lbn, sectors: u64) -> TestVector {
     if context.best.buffer.read_ahead_on_run {
         return vector.read(Lbn(at.0 - 1), 1).read(at, sectors);
@@ -88,7 +90,7 @@ fn load(context: &Context<'_, '_>, vector: TestVector, at: Lbn, sectors: u64) ->
     vector.read(at, sectors)
 }
 
-/// Reads a block, then the next one after enough time to read it ahead.
+/// Reads a block, waits for read-ahead, and then reads the next one.
 fn read_after_read(context: &mut Context<'_, '_>, in_run: bool) -> TestVector {
     let Area { first, tracks } = context.area(0, false);
     let at = tracks[0] + SectorCount(2);
@@ -125,8 +127,8 @@ fn read_ahead_scheme(context: &mut Context<'_, '_>) -> Result<ReadAhead, Error> 
     Ok(ReadAhead::TrackEnd)
 }
 
-/// Reads to the end of a second track when the first one is in the buffer, or with a read that
-/// `spans` both. Also returns the first block of the third track.
+/// Reads the end of a second track, either with one read that `spans` the end of the first track
+/// too, or after reading that separately. Also returns the first block of the third track.
 fn read_second_track(context: &mut Context<'_, '_>, spans: bool) -> (TestVector, Lbn) {
     let Area { first, tracks } = context.area(0, false);
     let [_, second, third, _] = tracks.map(|track| track.0);
@@ -142,11 +144,11 @@ fn read_second_track(context: &mut Context<'_, '_>, spans: bool) -> (TestVector,
 }
 
 fn read_ahead_distance(context: &mut Context<'_, '_>, scheme: ReadAhead) -> Result<u64, Error> {
-    // Areas in zone 0 have at least that many blocks before the end of the disk.
+    // Areas in zone 0 are followed by at least this many blocks.
     let max = MAX_BLOCKS.min(context.pairs.layout.sectors().0 / 2);
     let plain = context.largest_passing(max, 32, |context, far| {
         let Area { first, tracks } = context.area(0, false);
-        // The second block of a track, because a sequential run starts one block earlier.
+        // `at` is the second block of a track, because a sequential run starts one block earlier.
         let pause = context.read_ahead_time(tracks[0], far + 8);
         let at = tracks[0] + SectorCount(1);
         load(context, TestVector::new(first), at, 1).probe(at + SectorCount(far), pause)
@@ -202,7 +204,7 @@ pub(super) fn measure_hits_on_written(context: &mut Context<'_, '_>) -> Result<(
     Ok(())
 }
 
-/// Sets the size of a segment, which holds at least the blocks read ahead.
+/// Sets the segment size, but no smaller than the number of blocks read ahead.
 fn set_segment_size(context: &mut Context<'_, '_>, size: u64) {
     let buffer = &mut context.best.buffer;
     let ahead = match buffer.read_ahead {
@@ -215,7 +217,7 @@ fn set_segment_size(context: &mut Context<'_, '_>, size: u64) {
     }
 }
 
-/// Reads a block, `count` other blocks, and the first one again.
+/// Reads a block, then `count` other blocks, then the first block again.
 fn reads_between(context: &mut Context<'_, '_>, count: u64) -> TestVector {
     let Area { first, tracks } = context.area(0, false);
     let at = tracks[0] + SectorCount(1);
@@ -318,7 +320,7 @@ pub(super) fn measure_failures(
     Ok(FailureCount { failed, tried })
 }
 
-/// Reads a block, then up to 40 of the blocks read ahead after it, one by one.
+/// Reads a block, then one by one up to 40 of the blocks read ahead.
 fn sequential_reads(context: &mut Context<'_, '_>) -> TestVector {
     let Area { first, tracks } = context.area(0, false);
     let ahead = context.best.buffer.read_ahead_max.0.min(40);

@@ -6,14 +6,14 @@ use serde::{Deserialize, Serialize};
 pub(super) struct BufferKey {
     pub path: &'static str,
     pub needs_writes: bool,
-    /// Returns why the key has no effect on a drive with such a buffer, or `None` if it has one.
+    /// Returns the reason why the key has no effect with this buffer, or `None` if it has one.
     pub irrelevant: fn(&Buffer) -> Option<&'static str>,
     pub undetermined_reason: &'static str,
 }
 
 impl BufferKey {
     pub fn key(&self) -> &'static Key {
-        Key::find(self.path).expect("the path is that of a key in the table")
+        Key::find(self.path).expect("every path is that of a specification key")
     }
 
     /// Returns the value in a specification, or 0 if it is not a count.
@@ -53,18 +53,18 @@ const fn write(path: &'static str, irrelevant: fn(&Buffer) -> Option<&'static st
 const INDISTINGUISHABLE_REASON: &str =
     "no test sequence that was tried distinguishes it from other values";
 
-/// The reason on drives with a deferred write cache, which no model supports.
+/// The reason for drives with a deferred write cache, whose behaviour no model predicts.
 pub(super) const DEFERRED_REASON: &str = "the drive accepts writes at both ends of the disk in \
      immediate succession, so its write cache is deferred, which test sequences cannot \
      characterize further; the given value is that of the most similar cache, always";
 
 /// The reason for the number of segments on such drives.
-pub(super) const SEGMENTS_REASON: &str = "there may be one more for writes alone, which test \
-     sequences cannot detect on a drive with a deferred write cache";
+pub(super) const SEGMENTS_REASON: &str = "there may be one more, used only for writes, which \
+     test sequences cannot detect on a drive with a deferred write cache";
 
 pub(super) const DISPUTED_REASON: &str = "various test sequences support different values";
 
-/// The reason for keys that matter to writes larger than a segment.
+/// The reason for keys that affect only writes larger than a segment.
 const HOLD_REASON: &str = "a drive that keeps the bus while its segment is full and one that \
                      reconnects as soon as there is room give the same results";
 
@@ -105,7 +105,7 @@ fn no_absorbed_writes(buffer: &Buffer) -> Option<&'static str> {
     no_read_ahead(buffer).or(none.then_some("no write ends before it is on the media"))
 }
 
-/// The key whose value is found by counting.
+/// The key whose value is measured by counting failures.
 pub(super) const FAILURES: &str = "buffer.read_ahead_failures";
 
 pub(super) const KEYS: [BufferKey; 29] = [
@@ -153,18 +153,18 @@ pub enum Finding {
         #[serde(with = "crate::serial::value")]
         value: Value,
         agreed: u32,
-        /// Number of trials that support this value or another one.
+        /// Number of trials that support either this value or another one.
         trials: u32,
     },
     NotDeterminable {
-        /// A value with which a model behaves like the drive.
+        /// A value with which a model behaves like the drive, if there is one.
         #[serde(with = "crate::serial::maybe_value")]
         value: Option<Value>,
         reason: String,
     },
 }
 
-/// The path of a key. An alias, because serde would borrow a `&str` field from its input.
+/// The path of a key. Without this alias, serde would borrow the `&str` from its input.
 type Path = &'static str;
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

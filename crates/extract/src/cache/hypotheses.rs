@@ -22,7 +22,7 @@ pub(super) fn single_changes(best: &Spec, writes: bool) -> Vec<Hypothesis> {
     changes(best, writes, true)
 }
 
-/// Returns the hypotheses of [`single_changes`] without small steps.
+/// Like [`single_changes`], but without small steps.
 pub(super) fn coarse_changes(best: &Spec, writes: bool) -> Vec<Hypothesis> {
     changes(best, writes, false)
 }
@@ -49,7 +49,7 @@ fn changes(best: &Spec, writes: bool, small: bool) -> Vec<Hypothesis> {
             let variants = match key.path {
                 // The blocks that have arrived depend on when they passed under the head.
                 "buffer.arriving_hits" => with_shifts.as_slice(),
-                // The start of the bus transfer is visible only if the transfer takes time.
+                // The start of a bus transfer can be observed only if the transfer takes time.
                 "buffer.read_on_arrival" | "buffer.read_watermark" => with_rates.as_slice(),
                 _ => &[],
             };
@@ -76,7 +76,7 @@ fn changes(best: &Spec, writes: bool, small: bool) -> Vec<Hypothesis> {
     hypotheses
 }
 
-/// If read-ahead seems to fill a segment, returns the hypothesis that segments are larger.
+/// Returns the hypothesis that segments are larger than the read-ahead that seems to fill them.
 fn larger_segments(best: &Spec) -> Option<Hypothesis> {
     let buffer = &best.buffer;
     let fills = buffer.read_ahead != ReadAhead::None && buffer.read_ahead_max == buffer.segment;
@@ -92,7 +92,7 @@ fn larger_segments(best: &Spec) -> Option<Hypothesis> {
     })
 }
 
-/// Returns hypotheses that commands access the media earlier or later.
+/// Returns hypotheses in which commands access the media earlier or later.
 fn media_shifts(best: &Spec) -> impl Iterator<Item = Hypothesis> {
     let both = SHIFTS_US.iter().flat_map(|us| [-us, *us]);
     both.filter_map(|us| {
@@ -107,9 +107,8 @@ fn media_shifts(best: &Spec) -> impl Iterator<Item = Hypothesis> {
 /// Shifts of the media access within a command, in microseconds.
 const SHIFTS_US: [f64; 6] = [10.0, 20.0, 50.0, 100.0, 200.0, 400.0];
 
-/// Returns a specification in which the media are accessed earlier by `by`: command overheads are
-/// that much shorter, and completion overheads longer. The difference is visible only in the
-/// progress of read-ahead when a command arrives.
+/// Returns a specification in which the media are accessed earlier: command overheads are shorter
+/// and completion overheads longer. This affects only the progress of read-ahead.
 fn shift_media_access(spec: &Spec, by: Span) -> Option<Spec> {
     let mut spec = spec.clone();
     let o = &mut spec.overheads;
@@ -149,7 +148,7 @@ fn transfer_rates(best: &Spec) -> impl Iterator<Item = Hypothesis> {
         if excess > Span::ZERO {
             spec = shift_media_access(best, excess)?;
         }
-        // Until now it was counted as part of the completion overhead.
+        // The completion overhead has included this time so far.
         spec.overheads.read_completion -= rate;
         spec.bus.read_sector = rate;
         Some(Hypothesis {
@@ -197,7 +196,6 @@ fn values(key: &Key, spec: &Spec, small: bool) -> Vec<Value> {
 }
 
 fn counts(now: u64, min: u64, small: bool) -> impl Iterator<Item = u64> {
-    // Steps up to half of the count.
     let powers = if small { 16 } else { 1 };
     let steps = (0..powers).map(|power| 1 << power);
     let steps = steps.take_while(move |step| *step <= (now / 2).max(32));
@@ -220,7 +218,7 @@ fn apply_dependencies(spec: &mut Spec, before: &Spec) {
         new.read_ahead_max = new.segment;
     }
     if new.read_ahead != old.read_ahead && old.read_ahead == ReadAhead::None {
-        // It was irrelevant before.
+        // Without read-ahead, its maximum was irrelevant.
         new.read_ahead_max = new.segment;
     }
     if new.read_ahead_max > new.segment && new.segment == old.segment {
@@ -248,7 +246,7 @@ const MARKS: [f64; 6] = [0.0, 0.1, 0.25, 0.5, 0.75, 1.0];
 /// A function that adds the hypothesis of a change to the buffer.
 type Push<'a> = dyn FnMut(&dyn Fn(&mut Buffer)) + 'a;
 
-/// Returns changes of several related keys that have little effect when made one at a time.
+/// Returns changes of several related keys that have little effect unless made together.
 fn pairwise_changes(best: &Spec, writes: bool) -> Vec<Hypothesis> {
     let mut hypotheses = Vec::new();
     let mut push = |change: &dyn Fn(&mut Buffer)| {

@@ -1,27 +1,26 @@
 //! Infers the properties of the buffer by comparing hypotheses.
 //!
 //! # Hypothesis
-//! The buffer is as in the best specification so far, or differs from it in one or two keys
-//! ([`super::hypotheses`]). If that does not explain the trials, a beam search changes more keys at
-//! a time, or the split of times between commands and mechanism.
+//! The buffer is that of the best specification so far, or differs from it in one or two keys
+//! ([`super::hypotheses`]). If no such buffer explains the trials, a beam search changes more keys
+//! at a time, or the way in which times are split between commands and the mechanism.
 //!
 //! # Test vector
-//! Many random vectors are replayed on models of the two hypotheses, and those for which the
-//! predictions differ are selected ([`super::selection`]), with short and long host delays, because
-//! these are not known in advance. Finally, the best hypothesis must explain random vectors.
+//! To compare two hypotheses, models of both replay many random vectors, and those for which the
+//! predictions differ are run ([`super::selection`]). Short and long host delays are tried, because
+//! the actual ones are not known in advance. Finally, the best one must explain random vectors.
 //!
 //! # Decision
-//! All trials are replayed on models of both hypotheses, with the observed sending times. The one
-//! whose completions are nearer to the observed ones is preferred. A trial that neither explains
-//! does not count.
+//! Models of both hypotheses replay all trials with the observed sending times. The hypothesis that
+//! predicts the completions better is preferred. A trial that neither explains does not count.
 //!
 //! # Confidence
-//! The number of trials in which one of the two was nearer, and how many of them supported the best
-//! one. If no vector distinguishes two values of a key, or the best hypothesis from a drive on
-//! which the key has no effect, the key is not determinable.
+//! The number of trials that one of the two hypotheses predicted better, and the number of these
+//! that supported the best hypothesis. A key is not determinable if no vector distinguishes two of
+//! its values, or the best hypothesis from one in which the key has no effect.
 //!
 //! # Cost
-//! Two vectors for each hypothesis not yet refuted, about 200 in all.
+//! Two vectors for each hypothesis that is not yet refuted, about 200 in all.
 
 use std::collections::BTreeMap;
 
@@ -38,7 +37,7 @@ const MAX_ROUNDS: usize = 60;
 
 const CHECK_VECTORS: usize = 30;
 
-/// Attempts to distinguish two hypotheses whose predictions differ only for some host delays.
+/// Maximum number of attempts to test a hypothesis that differs only for some host delays.
 const MAX_ATTEMPTS: usize = 3;
 
 const MAX_CHECKS: usize = 4;
@@ -47,7 +46,7 @@ const BEAM_WIDTH: usize = 8;
 
 const BEAM_DEPTH: usize = 3;
 
-/// Number of failed searches after which no more are made.
+/// Maximum number of failed searches.
 const MAX_FAILURES: usize = 5;
 
 /// Number of unexplained trials that is attributed to chance.
@@ -56,20 +55,20 @@ const CHANCE: usize = 1;
 /// Maximum evidence of a trial for or against a hypothesis.
 const MAX_EVIDENCE: f64 = 25.0;
 
-/// A hypothesis whose misfit is worse by this much is refuted.
+/// A hypothesis is refuted if its misfit exceeds that of the best one by this much.
 const REFUTATION: f64 = 4.0 * MAX_EVIDENCE;
 
 /// Tolerated error of model times in nanoseconds.
 const MODEL_ERROR_NS: f64 = 25_000.0;
 
-/// A prediction that is off by this many standard deviations has failed.
+/// A prediction fails if it is off by more than this many standard deviations.
 const FAILURE_DEVIATIONS: f64 = 16.0;
 
 /// The certainty of the value of a key.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Verdict {
     pub agreed: u32,
-    /// Number of trials that support this value or another one.
+    /// Number of trials that support either this value or another one.
     pub trials: u32,
     /// True if no trial distinguishes the value from another one.
     pub is_open: bool,
@@ -77,7 +76,7 @@ pub(super) struct Verdict {
     pub is_disputed: bool,
 }
 
-/// Tests hypotheses until none is better than the best one, and none is left untested.
+/// Tests hypotheses until all have been tested and none is better than the best one.
 pub(super) fn infer(context: &mut Context<'_, '_>, effort: Effort) -> Result<Vec<Verdict>, Error> {
     let vectors_per_hypothesis = effort.choose([1, 2, 5]);
     let mut undistinguished = Undistinguished::default();
@@ -86,7 +85,7 @@ pub(super) fn infer(context: &mut Context<'_, '_>, effort: Effort) -> Result<Vec
         improve(context, &mut history);
         let mut open = undistinguished.remove_from(open_hypotheses(context));
         if open.is_empty() && !undistinguished.is_current(context) {
-            // The best hypothesis has changed since these were found to be indistinguishable.
+            // Other hypotheses were indistinguishable only from an earlier best one.
             undistinguished = Undistinguished {
                 best: context.best.clone(),
                 ..Undistinguished::default()
@@ -94,7 +93,7 @@ pub(super) fn infer(context: &mut Context<'_, '_>, effort: Effort) -> Result<Vec
             open = undistinguished.remove_from(open_hypotheses(context));
         }
         if open.is_empty() {
-            // Two changes may have an effect that neither has alone.
+            // Two changes together may have an effect that neither has alone.
             undistinguished.pairs = open_pairs(context, &undistinguished);
             open = undistinguished.remove_from(undistinguished.pairs.clone());
         }
@@ -211,13 +210,13 @@ fn improve(context: &mut Context<'_, '_>, history: &mut SearchHistory) {
     }
 }
 
-/// Adopts the best single change repeatedly, while one improves the fit.
+/// Adopts the best single change, repeatedly, until none improves the fit.
 fn climb(context: &mut Context<'_, '_>) {
     for _ in 0..40 {
         let baseline = Baseline::new(context);
         let mut better: Vec<(f64, Hypothesis)> = Vec::new();
         for other in hypotheses::single_changes(&context.best, context.writes) {
-            // Hits have been observed.
+            // A drive with hits has a cache.
             if !other.spec.buffer.caching && context.has_hits() {
                 continue;
             }
@@ -231,7 +230,7 @@ fn climb(context: &mut Context<'_, '_>) {
     }
 }
 
-/// Returns the best hypothesis; of equally good values of a key, the middle one.
+/// Returns the best hypothesis, with the middle one of equally good values of its key.
 fn best_of(mut better: Vec<(f64, Hypothesis)>) -> Option<Hypothesis> {
     let by_margin = |a: &&(f64, Hypothesis), b: &&(f64, Hypothesis)| a.0.total_cmp(&b.0);
     let (min, best) = better.iter().min_by(by_margin)?;
@@ -244,7 +243,7 @@ fn best_of(mut better: Vec<(f64, Hypothesis)>) -> Option<Hypothesis> {
     Some(better.swap_remove(middle).1)
 }
 
-/// Sets each key to its default if no trial contradicts that.
+/// Sets each key to its default if the trials allow it.
 fn simplify(context: &mut Context<'_, '_>) {
     let plain = Spec::default();
     for key in &KEYS {
@@ -286,7 +285,7 @@ fn verdicts(context: &Context<'_, '_>, undistinguished: &Undistinguished) -> Vec
         let Some(key) = key else {
             continue;
         };
-        // A value is only as certain as it is against its nearest competitor.
+        // The certainty of a value is that against its strongest competitor.
         let is_worse = |worst: &Verdict| found.agreed < worst.agreed;
         if verdicts[key].as_ref().is_none_or(is_worse) {
             verdicts[key] = Some(found);
@@ -312,12 +311,12 @@ fn verdicts(context: &Context<'_, '_>, undistinguished: &Undistinguished) -> Vec
     verdicts
 }
 
-/// Number of trials by which hypotheses are compared: unexplained and explained ones.
+/// Maximum numbers of unexplained and of explained trials by which hypotheses are compared.
 const SAMPLE_SIZES: [usize; 2] = [16, 24];
 
 #[derive(Default)]
 struct SearchHistory {
-    /// Number of unexplained trials at the last search.
+    /// Number of unexplained trials when the last search began.
     unexplained: usize,
     failed: usize,
 }
@@ -402,7 +401,7 @@ impl Sample {
         let [max_unexplained, max_others] = SAMPLE_SIZES;
         let mut others = Vec::from_iter(0..context.trials.len());
         others.retain(|trial| !baseline.0[*trial].fails);
-        // Prefer short vectors, and new ones.
+        // Prefer short vectors, then recent ones.
         let length = |trial: &usize| context.trials[*trial].commands.len() / 8;
         for trials in [&mut unexplained, &mut others] {
             trials.reverse();
@@ -416,7 +415,7 @@ impl Sample {
         }
     }
 
-    /// Returns the misfit; `None` above `max`, or if no unexplained trial is explained better.
+    /// Returns the misfit; `None` if it exceeds `max` or no unexplained trial is explained better.
     fn score(
         &self,
         context: &Context<'_, '_>,
@@ -454,7 +453,7 @@ struct Misfit {
 }
 
 impl Misfit {
-    /// Also tries slightly shifted times: a small error can decide whether a sector is reached.
+    /// Also tries slightly shifted times: a small error may decide whether a sector is caught.
     fn new(context: &Context<'_, '_>, model: &Core, trial: &Trial) -> Self {
         let mut best = Self::with_shift(context, model, trial, 0.0);
         if !best.fails {
@@ -503,7 +502,7 @@ impl Baseline {
         all.filter(|&trial| self.0[trial].fails).collect()
     }
 
-    /// Returns how much worse another model fits a trial; 0 if neither explains the trial.
+    /// Returns how much worse `other` fits a trial; 0 if neither model explains the trial.
     fn margin(&self, context: &Context<'_, '_>, other: &Core, trial: usize) -> f64 {
         let misfit = Misfit::new(context, other, &context.trials[trial]);
         if misfit.fails && self.0[trial].fails {
@@ -516,7 +515,7 @@ impl Baseline {
         (0..self.0.len()).map(|trial| self.margin(context, other, trial))
     }
 
-    /// Returns true if a hypothesis is not refuted. Compares `first`, then the newest trials.
+    /// Returns true if a hypothesis is not refuted by the trials `first` and the others.
     fn is_open(&self, context: &Context<'_, '_>, spec: &Spec, first: &[usize]) -> bool {
         let model = context.model(spec);
         let max = REFUTATION + 2.0 * MAX_EVIDENCE;
@@ -547,7 +546,7 @@ impl Baseline {
     fn loss(&self, context: &Context<'_, '_>, other: &Core, max: f64) -> f64 {
         let mut sum = 0.0;
         for trial in (0..self.0.len()).rev() {
-            // Unlike a margin, prefers a prediction that fails later in the trial.
+            // Unlike a margin, this difference rewards predictions that fail later in the trial.
             let misfit = Misfit::new(context, other, &context.trials[trial]);
             sum += (misfit.sum - self.0[trial].sum).clamp(-MAX_EVIDENCE, MAX_EVIDENCE);
             if sum > max {

@@ -21,23 +21,23 @@ const DELAYS: [f64; 3] = [100_000.0, 70_000.0, 130_000.0];
 
 pub(super) struct Selection {
     pub vectors: Vec<TestVector>,
-    /// Hypotheses for which no vector was found.
+    /// Hypotheses that no vector distinguishes from the best one.
     pub indistinguishable: Vec<Hypothesis>,
-    /// Hypotheses whose predictions differ only for some host delays.
+    /// Hypotheses whose predictions differ from the best one's only for some host delays.
     pub uncertain: Vec<Hypothesis>,
 }
 
-/// Selects `each` vectors per open hypothesis that distinguish it from the best one.
+/// For each open hypothesis, selects vectors that distinguish it from the best one.
 pub(super) fn select_vectors(
     context: &mut Context<'_, '_>,
     open: &[Hypothesis],
-    each: usize,
+    vectors_per_hypothesis: usize,
 ) -> Selection {
     let best = context.model(&context.best);
     let target = |hypothesis| Target {
         hypothesis,
         model: context.model(&hypothesis.spec),
-        missing: each,
+        missing: vectors_per_hypothesis,
         uncertain: Vec::new(),
     };
     let mut targets: Vec<Target<'_>> = open.iter().map(target).collect();
@@ -56,7 +56,7 @@ pub(super) fn select_vectors(
             if count == DELAYS.len() {
                 target.missing -= 1;
                 is_selected = true;
-            } else if count > 0 && target.uncertain.len() < DELAYS.len() * each {
+            } else if count > 0 && target.uncertain.len() < DELAYS.len() * vectors_per_hypothesis {
                 target.uncertain.push(vector.clone());
             }
         }
@@ -68,7 +68,10 @@ pub(super) fn select_vectors(
         }
     }
     let (mut indistinguishable, mut uncertain) = (Vec::new(), Vec::new());
-    for target in targets.into_iter().filter(|target| target.missing >= each) {
+    for target in targets
+        .into_iter()
+        .filter(|target| target.missing >= vectors_per_hypothesis)
+    {
         let list = if target.uncertain.is_empty() {
             &mut indistinguishable
         } else {
@@ -90,11 +93,11 @@ struct Target<'h> {
     model: Core,
     /// Number of vectors still needed.
     missing: usize,
-    /// Vectors for which the predictions differ with some host delays.
+    /// Vectors for which the predictions differ only for some host delays.
     uncertain: Vec<TestVector>,
 }
 
-/// Predicts when the commands of a vector are sent and end, with this host delay.
+/// Predicts when the commands of a vector are sent and when they end, for this host delay.
 fn timeline(model: &Core, vector: &TestVector, delay: f64) -> Vec<(f64, f64)> {
     let mut replay = Replay::new(model, vector.first, START);
     let mut ended = START;
@@ -133,7 +136,7 @@ struct Generation {
     read_segments: u64,
 }
 
-/// Generates a random test vector with sizes that are critical for the best or another hypothesis.
+/// Generates a random test vector, using the buffer sizes of the best hypothesis or of another one.
 pub(super) fn random_vector(context: &mut Context<'_, '_>, others: &[Hypothesis]) -> TestVector {
     let (zone, last) = (context.below(3) as usize, context.below(3) == 0);
     let area = context.area(zone, last);
@@ -233,7 +236,7 @@ fn push_run(
     }
 }
 
-/// Appends a read at the expected position of the head, or on the next track, during read-ahead.
+/// Appends a read of blocks that read-ahead should just reach, or of those a track later.
 fn push_chase(
     context: &mut Context<'_, '_>,
     generation: &mut Generation,
@@ -244,7 +247,6 @@ fn push_chase(
     };
     let pause = context.pairs.uniform() * 4e6;
     let sector = context.period() / generation.area.length() as f64;
-    // Includes an estimate of the command overheads.
     let passed = (pause + context.pairs.uniform() * 3e6) / sector;
     let mut at = last.end + passed as u64;
     if context.below(3) == 0 {
@@ -272,7 +274,7 @@ fn command_size(context: &mut Context<'_, '_>, generation: &Generation) -> u64 {
     .clamp(1, 1024)
 }
 
-/// Chooses a block near the end of a range, the read-ahead, a segment or a track.
+/// Chooses a block near a boundary of an earlier command, its read-ahead, a segment or a track.
 fn boundary(context: &mut Context<'_, '_>, generation: &Generation) -> u64 {
     let near = [0, 0, 1, 1, 2, 8][context.below(6) as usize];
     let back = context.below(2) == 0;

@@ -9,7 +9,7 @@ use crate::track::Track;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Delay {
     For(Span),
-    /// At least this long, extended so that a hit would end half a revolution from a miss.
+    /// At least this long, and until a hit would end half a revolution before or after a miss.
     Opposite(Span),
 }
 
@@ -19,7 +19,7 @@ pub(super) struct TestCommand {
     pub access: Access,
     pub at: Lbn,
     pub sectors: u16,
-    /// True if the block may be replaced by another one that is not in the buffer.
+    /// True if any other block that is not in the buffer may be used instead.
     pub is_movable: bool,
 }
 
@@ -60,7 +60,7 @@ impl TestVector {
         self.push(Access::Write, at, sectors)
     }
 
-    /// Appends a read or write of one block: `at`, or another one if `at` may be in the buffer.
+    /// Appends a read or write of one block: `at`, or another block if `at` may be in the buffer.
     pub fn movable(self, access: Access, at: Lbn) -> Self {
         let mut vector = self.push(access, at, 1);
         if let Some(last) = vector.commands.last_mut() {
@@ -74,7 +74,7 @@ impl TestVector {
         self
     }
 
-    /// Appends a one-block read, at least `min` later, when hits and misses differ most in time.
+    /// Appends a one-block read at least `min` later, timed so that hits and misses differ most.
     pub fn probe(mut self, at: Lbn, min: Span) -> Self {
         self.delay = Delay::Opposite(min);
         self.read(at, 1)
@@ -90,7 +90,7 @@ pub(super) struct Area {
 }
 
 impl Area {
-    /// Returns the first tracks of `cylinder` or, if `last`, its last two and those that follow.
+    /// Returns the first tracks of `cylinder` or, if `last`, its last two tracks and the next two.
     pub fn on_cylinder(layout: &Layout, cylinder: u32, last: bool) -> Option<Self> {
         let first = Track::first_in_cylinder(layout, cylinder.checked_sub(4)?)?;
         let start = Track::first_in_cylinder(layout, cylinder)?;

@@ -1,4 +1,4 @@
-//! Finds the sparing scheme that explains the positions without blocks with the fewest exceptions.
+//! Finds the sparing scheme that best explains which positions hold no blocks.
 
 use diskarm_core::geometry::Layout;
 use diskarm_core::spec::{Geometry, Sparing, TrackOrder, Zone};
@@ -56,15 +56,18 @@ pub(super) fn geometry(
     }
     let mut lost = maps.iter().flat_map(|map| &map.lost);
     if let Some(first) = lost.next() {
-        found.assume(format!(
-            "{} blocks, starting with block {first}, are reallocated to unknown locations.",
-            1 + lost.count()
-        ));
+        found.assume(match lost.count() {
+            0 => format!("Block {first} is reallocated to an unknown location."),
+            others => format!(
+                "{} blocks, starting with block {first}, are reallocated to unknown locations.",
+                1 + others
+            ),
+        });
     }
     Ok(found)
 }
 
-/// Returns all schemes that may fit, the simplest first, each with its cylinders per range.
+/// Returns all schemes that may fit, simplest first, each with the number of cylinders per range.
 fn schemes(maps: &[ZoneMap]) -> impl Iterator<Item = (Sparing, u32)> {
     let plain = [
         Sparing::None,
@@ -84,7 +87,7 @@ fn schemes(maps: &[ZoneMap]) -> impl Iterator<Item = (Sparing, u32)> {
     without_range.into_iter().chain(by_range)
 }
 
-/// Returns the distances between gaps that end with cylinders.
+/// Returns the distances, in cylinders, between gaps that end at cylinder boundaries.
 fn ranges(map: &ZoneMap) -> Vec<u32> {
     let cylinder = map.tracks.cylinder();
     let is_edge = |gap: &&Gap| gap.start > 0 && gap.end.is_multiple_of(cylinder);
@@ -97,7 +100,7 @@ fn ranges(map: &ZoneMap) -> Vec<u32> {
     all.filter(|&range| range > 1).collect()
 }
 
-/// Returns the geometry under a scheme and its number of exceptions, or `None` if it does not fit.
+/// Returns the number of exceptions to a scheme, and the geometry; `None` if it does not fit.
 fn explain(maps: &[ZoneMap], sparing: Sparing, range: u32) -> Option<(u64, Geometry)> {
     let mut zones = Vec::new();
     let mut unused = 0;
@@ -109,7 +112,7 @@ fn explain(maps: &[ZoneMap], sparing: Sparing, range: u32) -> Option<(u64, Geome
     }
     let mut cost: u64 = zones.iter().map(|zone| zone.slips.len() as u64).sum();
     if sparing == Sparing::SectorsPerDisk {
-        // Reallocated blocks are at the end of the disk.
+        // This scheme is needed only if there are slips or reallocated blocks.
         cost += u64::from(cost == 0 && maps.iter().all(|map| map.moved.is_empty()));
     }
     let geometry = Geometry {
@@ -139,7 +142,7 @@ fn order(maps: &[ZoneMap]) -> TrackOrder {
     }
 }
 
-/// Returns the zone under a scheme, and how many mapped sectors follow the drive's last block.
+/// Returns the zone, and the number of mapped sectors after the last block of the disk.
 fn fit(map: &ZoneMap, sparing: Sparing, range: u32, next: Option<u32>) -> Option<(Zone, u64)> {
     let tracks = &map.tracks;
     let cylinder = tracks.cylinder();
@@ -171,7 +174,7 @@ fn fit_whole(map: &ZoneMap, sparing: Sparing, next: Option<u32>) -> Option<(Zone
     let mut end = map.end_cylinder();
     match next {
         Some(next) if next < end => return None,
-        // Whole spare tracks are likelier than empty cylinders.
+        // Spare tracks are likelier than empty cylinders.
         Some(next) if by_track => end = next,
         _ => {}
     }
@@ -191,7 +194,7 @@ fn fit_whole(map: &ZoneMap, sparing: Sparing, next: Option<u32>) -> Option<(Zone
         if !tail.is_multiple_of(unit) {
             return None;
         }
-        // Reallocated units are at the end of the zone.
+        // Reallocated blocks are in spare units at the end of the zone.
         if next.is_none() && !map.moved.is_empty() {
             (unused, tail) = (unused % unit, unused - unused % unit);
         }
@@ -257,14 +260,14 @@ fn reproduces(geometry: &Geometry, maps: &[ZoneMap]) -> bool {
 }
 
 struct Regions {
-    /// The gaps of each region, split at its boundaries, including the space after the last block.
+    /// The gaps of each region, including the space after the last block.
     gaps: Vec<Vec<Gap>>,
     region: u64,
     positions: u64,
-    /// Region of the first block, and the number of positions before it.
+    /// Region of the first block, and the number of positions before that block.
     first: usize,
     lead: u64,
-    /// Region of the last block, and whether it may have unused blocks.
+    /// Region of the last block, and whether unused sectors may follow it.
     last: usize,
     is_open: bool,
 }
@@ -294,13 +297,13 @@ impl Regions {
         }
     }
 
-    /// Returns the number of spares per region if it is the same in all regions.
+    /// Returns the number of spares per region, if it is the same for all regions.
     fn spares(&self) -> Option<u64> {
         let mut spares = None;
         let mut max = u64::MAX;
         for n in self.first..=self.last {
             let missing = self.gaps[n].iter().map(length).sum();
-            // Regions that may be partly reserved or unused only give an upper bound.
+            // A region that may be partly reserved or unused gives only an upper bound.
             let is_whole = (n > self.first || self.lead == 0) && !(self.is_open && n >= self.last);
             if !is_whole {
                 max = max.min(missing);

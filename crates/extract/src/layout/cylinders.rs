@@ -1,17 +1,16 @@
-//! Determines which tracks form a cylinder if skews do not show it.
+//! Determines which tracks form a cylinder if skews do not reveal it.
 //!
 //! # Hypothesis
 //! A seek to the next cylinder takes longer than a head switch, and a seek takes longer the more
 //! cylinders it crosses.
 //!
 //! # Test vector
-//! Pairs of reads ([`crate::mtbrc`]) from each track to the next; and, if these all take equally
+//! Pairs of reads ([`crate::mtbrc`]) from each track to the next and, if these all take equally
 //! long, from the first track to each of the others.
 //!
 //! # Decision
-//! From track to track, cylinders end where the time is longer than elsewhere, provided that the
-//! ends are equally far apart. From the first track, they end where the time changes, on the same
-//! condition.
+//! From track to track, a longer time means that a cylinder ends; from the first track, a change of
+//! the time does. In both cases the ends must be equally far apart.
 //!
 //! # Confidence
 //! Exact if the times differ by more than 0.03 ms and by more than three times their scatter.
@@ -38,13 +37,13 @@ pub(super) struct Cylinders {
     pub last: usize,
 }
 
-/// Times that differ by less than this are treated as equal, in nanoseconds.
+/// Times that differ by less than this count as equal, in nanoseconds.
 const MIN_DIFFERENCE_NS: f64 = 3e4;
-/// Target for half the confidence interval, in nanoseconds, and the maximum number of pairs.
+/// Target half-width of the interval of a time in nanoseconds, and the maximum number of pairs.
 const PRECISION: (f64, u32) = (8e3, 60);
 
-/// Finds the cylinders of the tracks that begin at these blocks, in a layout of which only the
-/// angles are valid. Returns `None` if the times do not show them.
+/// Finds the cylinders of the tracks that begin at these blocks. Only the angles of `layout` need
+/// to be valid. Returns `None` if the times do not reveal the cylinders.
 pub(super) fn measure(
     disk: &mut Disk<'_>,
     layout: &Layout,
@@ -72,7 +71,7 @@ pub(super) fn measure(
 /// A time and its uncertainty, in nanoseconds.
 type Time = (f64, f64);
 
-/// Measures movement times, up to a common overhead; `None` if the buffer serves the reads.
+/// Measures the times of movements plus a common overhead; `None` if the buffer serves the reads.
 fn times<'t>(
     pairs: &mut Pairs<'_, '_>,
     moves: impl Iterator<Item = (&'t Track, &'t Track)>,
@@ -107,12 +106,12 @@ fn from_longer(times: &[Time]) -> Option<Cylinders> {
 /// Finds cylinders among times from the first track to the others: a change starts a cylinder.
 fn from_changes(times: &[Time]) -> Option<Cylinders> {
     let differs = |&n: &usize| exceeds(times[n], times[n - 1]) || exceeds(times[n - 1], times[n]);
-    // Time n leads to track n + 1, so track n is the last one of a cylinder.
+    // Time n is that to track n + 1, so a cylinder ends with track n.
     let ends: Vec<usize> = (1..times.len()).filter(differs).collect();
     regular_cylinders(&ends, times.len())
 }
 
-/// Returns the cylinders that end with the tracks `ends` out of `count`, if all are equally long.
+/// Returns the cylinders with these last tracks, if all of `count` tracks follow that pattern.
 fn regular_cylinders(ends: &[usize], count: usize) -> Option<Cylinders> {
     let [last, second, third, ..] = *ends else {
         return None;

@@ -1,26 +1,27 @@
-//! Counts empty cylinders between zones by seek times.
+//! Counts the empty cylinders between zones, using seek times.
 //!
 //! # Hypothesis
-//! A seek takes longer the more cylinders it crosses, whether they hold blocks or not, and equally
-//! long across a zone boundary and within a zone.
+//! A seek takes longer the more cylinders it crosses, whether they hold blocks or not. Over the
+//! same distance, it takes equally long across a zone boundary and within a zone.
 //!
 //! # Test vector
-//! Pairs of reads ([`crate::mtbrc`]) outward: across each boundary, from the first cylinders after
-//! it to the last ones before it; and within the largest zone over all short distances, because
-//! measured curves are uneven there, and over distances that take about as long. If several numbers
-//! of empty cylinders explain the times, more exact pairs follow.
+//! Pairs of reads ([`crate::mtbrc`]) that seek outward. Some cross a boundary, from the first
+//! cylinders after it to the last ones before it. Others stay within the largest zone, over all
+//! short distances, where measured curves are uneven, and over distances that take about as long as
+//! crossing a boundary. If several numbers of empty cylinders explain the times, they are measured
+//! more exactly.
 //!
 //! # Decision
 //! The number of empty cylinders is the one for which seeks across the boundary take as long as
-//! seeks over equally many cylinders within the zone. If several numbers fit, it is 0 if that is
-//! one of them, otherwise the one with the smallest error over all distances. If read completions
-//! scatter, angles between zones are less certain, and the number that fits at the most boundaries
-//! wins.
+//! seeks over equally many cylinders within the zone. If several numbers fit, 0 is chosen if it
+//! fits, otherwise the number with the smallest error over all distances. If read completions
+//! scatter, angles between zones are less certain, and a number that fits at several boundaries is
+//! preferred.
 //!
 //! # Confidence
-//! Exact if one more cylinder takes 0.005 ms longer and completions do not scatter. Otherwise
-//! the numbers with nearly as small an error are reported. More cylinders than the largest zone has
-//! cannot be counted.
+//! Exact if one more cylinder takes 0.005 ms longer and completions do not scatter. Otherwise the
+//! range of numbers that fit is reported. The count cannot exceed the cylinders of the largest
+//! zone.
 //!
 //! # Cost
 //! About 30 pairs per boundary, and 15 for each of 40 to 80 distances.
@@ -44,7 +45,7 @@ use crate::{Disk, Error, Setup};
 pub struct EmptyCylinders {
     /// The number of empty cylinders before each zone except the first.
     pub cylinders: Vec<u32>,
-    /// Assumptions about what seek times leave open, each a full sentence.
+    /// Assumptions where seek times are inconclusive, each a full sentence.
     pub assumed: Vec<String>,
 }
 
@@ -52,7 +53,8 @@ impl EmptyCylinders {
     /// Inserts the empty cylinders into a layout that was found by timing.
     pub(crate) fn apply(self, to: &mut MeasuredLayout) {
         self.insert(&mut to.geometry);
-        to.assumed.retain(|sentence| sentence != timing::CLOSED);
+        to.assumed
+            .retain(|sentence| sentence != timing::ASSUMED_ADJACENT);
         to.assumed.extend(self.assumed);
     }
 
@@ -64,7 +66,7 @@ impl EmptyCylinders {
             zone.end_cylinder += before;
             let after = self.cylinders.get(n).copied().unwrap_or(0);
             before += after;
-            // Whole spare tracks are likelier than empty cylinders.
+            // Spare tracks are likelier than empty cylinders.
             if geometry.sparing == Sparing::TracksPerZone {
                 zone.end_cylinder += after;
                 zone.spares += u64::from(after) * u64::from(geometry.surfaces);
@@ -74,8 +76,7 @@ impl EmptyCylinders {
     }
 }
 
-/// Distances between cylinders with blocks across a boundary, each with the target half-width of
-/// the interval of the seek time, in nanoseconds.
+/// Distances across a boundary, in cylinders with blocks, and target half-widths in nanoseconds.
 const BOUNDARY_DISTANCES: [(u32, f64); 7] = [
     (1, ROUGH),
     (2, ROUGH),
@@ -90,12 +91,12 @@ const FINE: f64 = 1.5e3;
 const MAX_CANDIDATES: usize = 64;
 /// Minimum number of distances across each boundary.
 const MIN_DISTANCES: usize = 2;
-/// Uncertainty of the angle between two zones, in standard deviations of scattered completions.
+/// Uncertainty of the angle between two zones, in standard deviations of completions.
 const ANGLE_UNCERTAINTY: f64 = 0.15;
-/// Difference of sums of squares that rules out a number.
+/// A number is ruled out if its error exceeds the smallest error by this much.
 const REFUTATION: f64 = 4.0;
 
-/// Counts the empty cylinders between the zones of a layout that has none yet, by reads alone.
+/// Counts the empty cylinders between zones, using only reads. The layout must have none yet.
 pub fn measure(
     disk: &mut Disk<'_>,
     setup: &Setup<'_>,
@@ -105,13 +106,13 @@ pub fn measure(
     let zones: Vec<(u32, u32)> = ends.collect();
     let largest = zones.iter().max_by_key(|(first, last)| last - first);
     let pairs = setup.pairs(disk)?;
-    let scatters = pairs.scatters;
+    let is_noisy = pairs.is_noisy;
     let mut seeks = Seeks {
         pairs,
         zone: largest.copied().unwrap_or((0, 0)),
         zone_times: BTreeMap::new(),
         max: setup.effort.choose([40, 100, 400]),
-        angle_uncertainty: if scatters {
+        angle_uncertainty: if is_noisy {
             ANGLE_UNCERTAINTY * setup.rotation.scatter_ns
         } else {
             0.0
@@ -121,7 +122,7 @@ pub fn measure(
     let boundaries = zones.windows(2);
     let between = |boundary: &[(u32, u32)]| seeks.candidates_between(boundary[0], boundary[1]);
     let all: Vec<Vec<Candidate>> = boundaries.map(between).collect::<Result<_, _>>()?;
-    let common = if scatters { most_common(&all) } else { None };
+    let common = if is_noisy { most_common(&all) } else { None };
     for (candidates, boundary) in all.iter().zip(zones.windows(2)) {
         let chosen = choose(candidates, common);
         empty.cylinders.push(chosen);
@@ -130,8 +131,8 @@ pub fn measure(
             && min < max
         {
             empty.assumed.push(format!(
-                "Seek times show {min} to {max} empty cylinders after cylinder {}: {chosen} is \
-                 assumed.",
+                "Seek times are consistent with {min} to {max} empty cylinders after cylinder {}: \
+                 {chosen} is assumed.",
                 boundary[0].1
             ));
         }
@@ -139,7 +140,8 @@ pub fn measure(
     Ok(empty)
 }
 
-/// Returns the number that fits at the most boundaries, if more than one, with the smallest error.
+/// Returns the number that fits at the most boundaries, if it fits at more than one. The smaller
+/// total error decides between equally common numbers.
 fn most_common(boundaries: &[Vec<Candidate>]) -> Option<u32> {
     let mut fits: BTreeMap<u32, (u32, f64)> = BTreeMap::new();
     for one in boundaries.iter().flatten() {
@@ -183,17 +185,17 @@ struct Seeks<'a, 'd> {
 }
 
 impl Seeks<'_, '_> {
-    /// Measures the lead of an outward seek over a distance between two of these cylinders.
+    /// Measures the lead of outward seeks over a distance, within the range of `cylinders`.
     fn time(
         &mut self,
         cylinders: (u32, u32),
         distance: u32,
         near: Threshold,
-        narrow: f64,
+        target_width: f64,
     ) -> Result<ThresholdEstimate, Error> {
         let room = cylinders.1 - cylinders.0 - distance;
         let kinds = (Access::Read, Access::Read);
-        let wanted = (narrow, self.max);
+        let wanted = (target_width, self.max);
         let search = self.pairs.search(kinds, (1, 1), near, wanted, |pairs, k| {
             let movement = Movement {
                 outer: cylinders.0 + (u64::from(room) * u64::from(k % 5) / 4) as u32,
@@ -206,10 +208,14 @@ impl Seeks<'_, '_> {
         Ok(search.found)
     }
 
-    /// Measures the lead of an outward seek within the largest zone, or returns a known one.
-    fn time_within(&mut self, distance: u32, narrow: f64) -> Result<ThresholdEstimate, Error> {
+    /// Returns the lead of an outward seek within the largest zone; measures it unless it is known.
+    fn time_within(
+        &mut self,
+        distance: u32,
+        target_width: f64,
+    ) -> Result<ThresholdEstimate, Error> {
         let is_enough = |known: &&ThresholdEstimate| {
-            known.uncertainty <= narrow || known.samples >= u64::from(self.max)
+            known.uncertainty <= target_width || known.samples >= u64::from(self.max)
         };
         if let Some(known) = self.zone_times.get(&distance).filter(is_enough) {
             return Ok(*known);
@@ -218,12 +224,12 @@ impl Seeks<'_, '_> {
         let above = self.zone_times.range(distance..).next();
         let near = below.or(above).map(|(_, found)| found.median);
         let start = near.map_or_else(Threshold::default, |near| Threshold::near(near, 1e5));
-        let found = self.time(self.zone, distance, start, narrow)?;
+        let found = self.time(self.zone, distance, start, target_width)?;
         self.zone_times.insert(distance, found);
         Ok(found)
     }
 
-    /// Returns the numbers of empty cylinders that explain seeks between two zones' cylinders.
+    /// Returns the numbers of empty cylinders that explain seeks between two zones.
     fn candidates_between(
         &mut self,
         outer: (u32, u32),
@@ -231,7 +237,7 @@ impl Seeks<'_, '_> {
     ) -> Result<Vec<Candidate>, Error> {
         let across = inner.0 - outer.1;
         let mut remaining: Option<Vec<Candidate>> = None;
-        for (number, (further, narrow)) in BOUNDARY_DISTANCES.into_iter().enumerate() {
+        for (number, (further, target_width)) in BOUNDARY_DISTANCES.into_iter().enumerate() {
             let ends = (
                 outer.0.max((outer.1 + 1).saturating_sub(further)),
                 inner.1.min(inner.0 + further - 1),
@@ -241,13 +247,13 @@ impl Seeks<'_, '_> {
                 continue;
             }
             let near = self.time_within(distance.min(self.reach()), ROUGH)?.median;
-            let time = self.time(ends, distance, Threshold::near(near, 1e5), narrow)?;
+            let time = self.time(ends, distance, Threshold::near(near, 1e5), target_width)?;
             let mut candidates = match remaining {
                 Some(remaining) => remaining,
                 None => self.candidates(distance, &time)?,
             };
             if candidates.len() <= MAX_CANDIDATES {
-                self.compare(&mut candidates, distance, &time, narrow)?;
+                self.compare(&mut candidates, distance, &time, target_width)?;
             }
             if candidates.len() == 1 && number + 1 >= MIN_DISTANCES {
                 return Ok(candidates);
@@ -257,17 +263,17 @@ impl Seeks<'_, '_> {
         Ok(remaining.unwrap_or_default())
     }
 
-    /// Adds to the errors of candidates and drops those with much larger errors than the best.
+    /// Adds to the errors of candidates, and removes those with much larger errors than the best.
     fn compare(
         &mut self,
         candidates: &mut Vec<Candidate>,
         distance: u32,
         time: &ThresholdEstimate,
-        narrow: f64,
+        target_width: f64,
     ) -> Result<(), Error> {
         for one in candidates.iter_mut() {
-            // Longer seeks cannot be compared.
-            let known = self.time_within((distance + one.empty).min(self.reach()), narrow)?;
+            // Longer seeks are impossible within the zone.
+            let known = self.time_within((distance + one.empty).min(self.reach()), target_width)?;
             let difference = (known.median - time.median).abs();
             let uncertainty = known.uncertainty + time.uncertainty + FINE + self.angle_uncertainty;
             one.error += (difference / uncertainty).powi(2);
@@ -278,7 +284,7 @@ impl Seeks<'_, '_> {
         Ok(())
     }
 
-    /// Returns candidates for which a seek over this many occupied cylinders may take this time.
+    /// Returns the candidates with which a seek over `distance` occupied cylinders may take `time`.
     fn candidates(
         &mut self,
         distance: u32,
@@ -302,7 +308,7 @@ impl Seeks<'_, '_> {
         Ok(empty.map(|empty| Candidate { empty, error: 0.0 }).collect())
     }
 
-    /// Collects the distances in a range over which seeks may take this long.
+    /// Collects the distances between `short` and `long` over which seeks may take this long.
     fn collect_distances(
         &mut self,
         short: u32,
@@ -332,13 +338,13 @@ impl Seeks<'_, '_> {
     }
 }
 
-/// A number of empty cylinders and its error: a sum of squares in units of the uncertainty.
+/// A number of empty cylinders and its error, a sum of squares in units of the uncertainty.
 struct Candidate {
     empty: u32,
     error: f64,
 }
 
-/// Returns distances between which seek curves are monotonic: every short one, then in 10 % steps.
+/// Returns all short distances, then some in steps of 10 %: curves are monotonic in between.
 fn short_and_long(reach: u32) -> impl Iterator<Item = u32> + Clone {
     let next = move |last: &u32| (*last < reach).then(|| (last + (last / 10).max(1)).min(reach));
     std::iter::successors(Some(1), next)
@@ -353,8 +359,6 @@ mod tests {
         all.iter().map(candidate).collect()
     }
 
-    /// The number that most boundaries share decides between candidates, but not against all of
-    /// them. Without one, 0 is chosen, then the candidate with the smallest error.
     #[test]
     fn the_most_common_number_decides_between_candidates() {
         let clear = || candidates(&[(1, 0.1)]);
@@ -366,7 +370,6 @@ mod tests {
         assert_eq!(choose(&other(), max), 7);
         assert_eq!(most_common(&[open()]), None);
         assert_eq!(choose(&open(), None), 0);
-        // Among equally common numbers the one with the smallest error.
         let two = || candidates(&[(3, 0.9), (20, 0.1)]);
         assert_eq!(most_common(&[two(), two()]), Some(20));
     }

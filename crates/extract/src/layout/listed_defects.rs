@@ -1,12 +1,12 @@
-//! Completes a layout from the defects that a drive lists. Without them, reads cannot show the
+//! Completes a layout using the defects that a drive lists. Without them, reads do not reveal the
 //! order of heads, the index mark, or reallocated blocks.
 //!
 //! # Reallocated blocks
-//! A listed defect that is not slipped once held a block, which is now on a spare of its region.
-//! The block that would be in line there is read. If its read does not end at the angle of the
-//! defect, the block is on the first free spare at whose angle the read ends. A spare at the same
-//! angle on another track would look the same; blocks on no free spare are counted as lost. This
-//! costs one or two reads for each defect that is not slipped.
+//! The sector of a listed defect that is not slipped used to hold a block, which is now on a spare
+//! of its region. That block is read. If the read does not end at the angle of the defect, the
+//! block is assumed to be on the first free spare at the angle where the read ends; a spare at the
+//! same angle on another track would look the same. If there is none, the block counts as lost.
+//! This costs one or two reads for each defect that is not slipped.
 
 use std::collections::BTreeSet;
 
@@ -20,15 +20,15 @@ use super::zone_map::IN_LINE;
 use crate::defects::{WHOLE_TRACK, sector};
 use crate::{Error, PhysicalAddress};
 
-/// A slipped unit and the listed defect that must be the same: the only ones on their cylinder.
+/// A slipped unit and a listed defect that must be the same, as no others are on their cylinder.
 struct SlipPair {
     unit: Unit,
     listed: PhysicalAddress,
 }
 
-/// Chooses the order of heads with which most slips coincide with listed defects, and rotates the
-/// layout to the index mark from which these are counted. If several orders fit equally well,
-/// chooses the one with the fewest blocks in line at listed defects.
+/// Chooses the order of heads that makes the largest number of slips coincide with listed defects,
+/// and rotates the layout so that angles are relative to the index mark. If several orders fit
+/// equally well, chooses the one with the fewest listed defects that still hold their blocks.
 pub(super) fn apply(
     found: &mut MeasuredLayout,
     phases: &mut Phases<'_, '_>,
@@ -57,7 +57,7 @@ pub(super) fn apply(
     }
     if max == 0 || 10 * max < 9 * pairs.len() {
         if orders.len() > 1 {
-            found.assume(ASCENDING);
+            found.assume(ASSUMED_ASCENDING);
         }
         found.assume(unknown_index(defects));
         return Ok(());
@@ -70,7 +70,7 @@ pub(super) fn apply(
     let min = candidates.iter().map(in_line).min();
     candidates.retain(|candidate| Some(in_line(candidate)) == min);
     if candidates.len() > 1 {
-        found.assume(ASCENDING);
+        found.assume(ASSUMED_ASCENDING);
     }
     let chosen = candidates.swap_remove(0);
     found.geometry = chosen.geometry;
@@ -79,22 +79,24 @@ pub(super) fn apply(
     }
     let Reallocations { lost, in_line, .. } = chosen.reallocated;
     if lost > 0 {
+        let defects = if lost == 1 { "defect" } else { "defects" };
         found.assume(format!(
-            "The blocks at {lost} listed defects are reallocated to unknown locations."
+            "The blocks at {lost} listed {defects} are reallocated to unknown locations."
         ));
     }
     if in_line > 0 {
+        let defects = if in_line == 1 { "defect" } else { "defects" };
         found.assume(format!(
-            "{in_line} listed defects are at locations that still hold their blocks."
+            "The regular blocks are still at the locations of {in_line} listed {defects}."
         ));
     }
     Ok(())
 }
 
-const ASCENDING: &str =
+const ASSUMED_ASCENDING: &str =
     "The listed defects do not determine the order of heads: it is assumed to be ascending.";
 
-/// The assumption if no listed sector is found among the slipped ones.
+/// Returns the assumption that applies if no listed defect is among the slipped sectors.
 fn unknown_index(defects: &[PhysicalAddress]) -> String {
     let mut note =
         "Angles are relative to the first block: no listed defect locates the index mark."
@@ -105,10 +107,10 @@ fn unknown_index(defects: &[PhysicalAddress]) -> String {
     note
 }
 
-/// A layout with one of the likely orders of heads.
+/// A layout with one of the possible orders of heads.
 struct Candidate {
     geometry: Geometry,
-    /// True if its angles are relative to the index mark.
+    /// True if angles are relative to the index mark.
     has_index: bool,
     reallocated: Reallocations,
 }
@@ -146,7 +148,7 @@ fn distinct_orders(geometry: &Geometry) -> Vec<TrackOrder> {
     if geometry.surfaces == 1 {
         return vec![TrackOrder::CylinderMajor];
     }
-    // True for each of the first two cylinders of each zone if its heads descend.
+    // For the first two cylinders of each zone, true if heads are in descending order.
     let descends = |order: TrackOrder| -> Vec<bool> {
         let cylinders = geometry.zones.iter().flat_map(|zone| {
             let first = zone.first_cylinder;
@@ -173,7 +175,7 @@ fn distinct_orders(geometry: &Geometry) -> Vec<TrackOrder> {
     distinct
 }
 
-/// Pairs slips and listed defects that are alone on a cylinder.
+/// Pairs the slips and the listed defects of cylinders that have only one of each.
 fn matched_slips(geometry: &Geometry, defects: &[PhysicalAddress]) -> Vec<SlipPair> {
     let Ok(layout) = Layout::new(geometry) else {
         return Vec::new();
@@ -211,7 +213,7 @@ fn rotation_to_index(geometry: &Geometry, pairs: &[SlipPair]) -> Option<f64> {
         Some(turn - turn.floor())
     };
     let turns: Vec<f64> = pairs.iter().filter_map(turn).collect();
-    // The first value close to most others, within half a sector of the shortest tracks.
+    // The value that is close to most others, within half a sector of the shortest tracks.
     let near = |turn: f64| {
         let deviations = turns.iter().map(move |other| angle_to(turn, *other));
         deviations.filter(|deviation| deviation.abs() < 1e-3)
@@ -228,7 +230,7 @@ fn rotate(geometry: &mut Geometry, turn: f64) {
         let sectors = f64::from(zone.sectors_per_track);
         let offset = (zone.first_offset_sectors + turn * sectors).rem_euclid(sectors);
         let whole = offset.round();
-        // Most drives begin tracks with whole sectors.
+        // On most drives the offset is a whole number of sectors.
         let is_whole = (offset - whole).abs() < 0.05;
         zone.first_offset_sectors = if is_whole {
             whole.rem_euclid(sectors)
@@ -238,19 +240,19 @@ fn rotate(geometry: &mut Geometry, turn: f64) {
     }
 }
 
-/// The state of the listed defects that are not slipped.
+/// Where the blocks of the listed defects that are not slipped are.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Reallocations {
-    /// Defective units and the spares that hold their blocks.
+    /// Defective units, each with the spare that holds its blocks.
     moved: Vec<(Unit, Unit)>,
-    /// Number of defects whose blocks are at unknown locations.
+    /// Number of defects whose blocks were not found.
     lost: usize,
-    /// Number of defects whose blocks are in line, which contradicts the list or the layout.
+    /// Number of defects that still hold their blocks, which contradicts the list or the layout.
     in_line: usize,
 }
 
 impl Reallocations {
-    /// Reads the blocks at `defects` in this layout, whose angles are relative to the index mark.
+    /// Finds the blocks of `defects`. The angles of `layout` must be relative to the index mark.
     fn measure(
         phases: &mut Phases<'_, '_>,
         layout: &Layout,
@@ -308,7 +310,7 @@ impl Reallocations {
     }
 }
 
-/// Returns true if reads of a block end at the end of this sector.
+/// Returns true if reads show that a block ends at the angle of this sector.
 fn is_at(
     phases: &mut Phases<'_, '_>,
     layout: &Layout,

@@ -1,30 +1,30 @@
-//! Derives the layout from mode pages and READ CAPACITY, for drives that do not translate addresses
-//! (worthington96 section 4.1.3).
+//! Derives the layout from mode pages and READ CAPACITY, for drives that do not support TRANSLATE
+//! ADDRESS (worthington96 section 4.1.3).
 //!
 //! # Hypothesis
-//! The drive reports its zones in the notch page and, with PMI, the last block of each cylinder.
-//! Within cylinders blocks follow one another as in [`super::timing`].
+//! The drive reports its zones in the notch page, and READ CAPACITY with PMI returns the last block
+//! of a cylinder. Within cylinders, blocks are arranged as in [`super::timing`].
 //!
 //! # Test vector
-//! MODE SELECT to activate each notch; its boundaries in cylinders and in blocks, and its tracks in
-//! the format device page. READ CAPACITY with PMI for each cylinder. The rest is derived from read
-//! completion times: the angle at which each zone begins, skews in fractions of sectors, and where
-//! in a cylinder blocks are missing. Listed defects (READ DEFECT DATA) determine the order of
-//! heads, the index mark, and which blocks may be reallocated (`listed_defects`).
+//! MODE SELECT activates each notch. Its boundaries in cylinders and in blocks are read from the
+//! notch page, and its sectors per track from the format device page. READ CAPACITY with PMI is
+//! sent for each cylinder. Read completion times show the angle at which each zone begins, skews,
+//! and which positions in a cylinder hold no blocks. Listed defects (READ DEFECT DATA) determine
+//! the order of heads, the index mark, and which blocks may be reallocated (`listed_defects`).
 //!
 //! # Decision
 //! Reported values are checked for consistency and against reads. Zone boundaries must be cylinder
-//! boundaries, and all blocks of a zone must be on tracks like its first ones; otherwise no layout
-//! is derived from them. Sectors per track, heads and skews are measured; if pages report other
-//! values, these are nominal, and a note says so.
+//! boundaries, and all tracks of a zone must be like its first ones; otherwise this method fails.
+//! Sectors per track, heads and skews are measured. If pages report other values, the measured ones
+//! are used, and a note says so.
 //!
 //! # Confidence
 //! Every block is on the cylinder that READ CAPACITY reports and at the angle that reads show.
-//! Without defects the order of heads and the index mark remain open, as in [`super::timing`], and
-//! so does the order if defects are consistent with several.
+//! Without listed defects, the order of heads and the index mark are unknown, as in
+//! [`super::timing`]. The order is also unknown if the defects are consistent with several orders.
 //!
 //! # Cost
-//! Four commands per notch and one per cylinder without media access; fewer reads than in
+//! Four commands per notch and one per cylinder, without media access. Fewer reads than in
 //! [`super::timing`], because fewer explanations are possible.
 
 use diskarm_core::units::Lbn;
@@ -39,7 +39,7 @@ use super::zone_map::{Gap, IN_LINE, Pattern, Tracks, ZoneMap, length};
 use crate::{Disk, Error, PhysicalAddress};
 
 /// Finds the layout of a drive that supports the notch page and READ CAPACITY with PMI. `defects`
-/// are the defects that it lists. Fails if reads contradict its reports.
+/// are the defects that the drive lists. Fails if reads contradict what the drive reports.
 pub fn measure(
     disk: &mut Disk<'_>,
     period_ns: f64,
@@ -103,17 +103,18 @@ pub fn measure(
     Ok(found)
 }
 
-/// Returns the number of empty cylinders before a zone's first block, and whether it is certain.
-/// That number puts the most slips on cylinders with listed defects. If defects do not decide, it
-/// includes all empty cylinders except spare tracks, or is 0 in the last zone.
+/// Returns the number of empty cylinders before the first block of a zone, and whether it is
+/// certain. It is the number that puts the most slips on cylinders with listed defects. If defects
+/// do not determine it, all except spare tracks are assumed to be in front, or none in the last
+/// zone.
 fn empty_in_front(
     zone: &NotchZone<'_>,
     map: &ZoneMap,
     defects: &[PhysicalAddress],
     is_last: bool,
 ) -> (u32, bool) {
-    let empty = zone.empty();
-    if empty == 0 {
+    let empty_cylinders = zone.empty_cylinders();
+    if empty_cylinders == 0 {
         return (0, true);
     }
     let tracks = &map.tracks;
@@ -122,8 +123,8 @@ fn empty_in_front(
     let listed = |cylinder: u32| defects.iter().any(|defect| defect.cylinder == cylinder);
     let slips: Vec<u32> = map.gaps.iter().filter(is_short).map(cylinder).collect();
     let hits = |front: u32| slips.iter().filter(|at| listed(*at + front)).count();
-    let max = (0..=empty).map(hits).max().unwrap_or(0);
-    let mut best = (0..=empty).filter(|front| hits(*front) == max);
+    let max = (0..=empty_cylinders).map(hits).max().unwrap_or(0);
+    let mut best = (0..=empty_cylinders).filter(|front| hits(*front) == max);
     if let (1.., Some(front), None) = (max, best.next(), best.next()) {
         return (front, true);
     }
@@ -131,13 +132,17 @@ fn empty_in_front(
     let slipped: u64 = map.gaps.iter().filter(is_whole).map(length).sum();
     let spares = (zone.reported.spare_tracks).saturating_sub(slipped / tracks.sectors);
     let spare_cylinders = (spares / u64::from(tracks.surfaces)) as u32;
-    let after = if is_last { empty } else { spare_cylinders };
-    (empty.saturating_sub(after), false)
+    let after = if is_last {
+        empty_cylinders
+    } else {
+        spare_cylinders
+    };
+    (empty_cylinders.saturating_sub(after), false)
 }
 
 struct NotchLocator<'d, 't> {
     timed: TimingLocator<'d, 't>,
-    /// One past the last block of each cylinder of the zone.
+    /// One past the last block of each cylinder with blocks in the current zone.
     ends: Vec<u64>,
 }
 
@@ -158,7 +163,8 @@ impl NotchLocator<'_, '_> {
         let room = tracks.cylinder().saturating_sub(self.ends[0] - first);
         let mut positions = self.positions(&tracks, first, 0)?;
         positions.retain(|position| *position <= room);
-        // Most likely all missing sectors of its cylinder are in front of it, or it begins a track.
+        // Most likely, all missing sectors of the cylinder are in front, or the block begins a
+        // track.
         let begins_track = |position: &&u64| position.is_multiple_of(sectors);
         let position = positions
             .iter()
@@ -174,7 +180,7 @@ impl NotchLocator<'_, '_> {
         Ok(map)
     }
 
-    /// Derives the tracks of a zone, starting at a cylinder with the most common number of blocks.
+    /// Derives the tracks of a zone, starting with a cylinder of the most common size.
     fn tracks(
         &mut self,
         zone: &NotchZone<'_>,
@@ -199,7 +205,7 @@ impl NotchLocator<'_, '_> {
             at += run.blocks;
             runs.push(run);
         }
-        // The run that ends the cylinder is on its last track with blocks.
+        // The run that ends the first cylinder is on the last track of that cylinder.
         let mut next = first;
         let ends_cylinder = runs.iter().position(|run| {
             next += run.blocks;
@@ -244,17 +250,17 @@ fn misplaced(block: u64) -> Error {
 
 #[derive(Clone, Copy, Debug)]
 struct ReportedZone {
-    /// First and last block; `None` if they exceed their fields.
+    /// First and last block; `None` if the numbers do not fit into the fields of the page.
     pub blocks: Option<(u64, u64)>,
     pub cylinders: (u32, u32),
     pub sectors: u16,
     pub spare_tracks: u64,
 }
 
-/// More notches than any drive has.
+/// Maximum number of notches, which is more than any drive has.
 const MAX_NOTCHES: u16 = 5_000;
 
-/// Returns all notches in the order of their blocks.
+/// Returns all notches in the order of their cylinders.
 fn notches(disk: &mut Disk<'_>) -> Result<Vec<ReportedZone>, Error> {
     let before = notch(disk)?;
     let count = before.maximum;
@@ -262,7 +268,7 @@ fn notches(disk: &mut Disk<'_>) -> Result<Vec<ReportedZone>, Error> {
         return Err(bad_pages(format!("the notch page reports {count} notches")));
     }
     let read: Result<Vec<_>, _> = (1..=count).map(|active| read_notch(disk, active)).collect();
-    // Restore the active notch even if reading failed.
+    // Restore the active notch even if reading a notch failed.
     activate(disk, before.active, before.logical)?;
     let mut zones = read?;
     zones.sort_by_key(|zone| zone.cylinders);
@@ -278,7 +284,7 @@ fn truncated(page: &str) -> Error {
     bad_pages(format!("the {page} page is truncated"))
 }
 
-/// Makes a notch active and returns its page. All other fields are sent as read (SPC-4).
+/// Makes a notch active and returns its page. Other fields are sent as they were read (SPC-4).
 fn activate(disk: &mut Disk<'_>, active: u16, logical: bool) -> Result<Notch, Error> {
     let mut wanted = notch(disk)?;
     (wanted.active, wanted.logical) = (active, logical);
@@ -353,7 +359,7 @@ impl NotchZone<'_> {
         self.ends[self.ends.len() - 1]
     }
 
-    pub fn empty(&self) -> u32 {
+    pub fn empty_cylinders(&self) -> u32 {
         let (first, last) = self.reported.cylinders;
         last - first + 1 - self.ends.len() as u32
     }
@@ -366,7 +372,8 @@ fn notch_zones<'a>(notches: &[ReportedZone], ends: &'a [u64]) -> Result<Vec<Notc
         let (first, last) = reported.cylinders;
         if first < cylinder || last < first {
             return Err(bad_pages(format!(
-                "a notch has cylinders {first} to {last}, after {cylinder} cylinders"
+                "a notch has cylinders {first} to {last}, but should begin at cylinder \
+                 {cylinder} or later"
             )));
         }
         let all = (last - first) as usize + 1;
@@ -383,8 +390,8 @@ fn notch_zones<'a>(notches: &[ReportedZone], ends: &'a [u64]) -> Result<Vec<Notc
         if blocks.is_none() || reported.blocks.is_some() && reported.blocks != blocks || count > all
         {
             return Err(bad_pages(format!(
-                "a notch has {} and cylinders {first} to {last}, READ CAPACITY has {} on {count} \
-                 cylinders",
+                "a notch has {} and cylinders {first} to {last}, but READ CAPACITY reports {} on \
+                 {count} cylinders",
                 describe(reported.blocks, "unknown"),
                 describe(blocks, "no")
             )));

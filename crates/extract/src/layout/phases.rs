@@ -1,8 +1,7 @@
-//! Angles of blocks, derived from the instants at which reads of them complete.
+//! Angles of blocks, derived from the times at which reads of them complete.
 //!
-//! A read of one block from the media completes a constant time after the block has passed the
-//! head, whatever came before. The completion time in revolutions is therefore the angle at which
-//! the block ends plus a constant.
+//! A read of one block from the media completes a constant time after the block has passed. The
+//! completion time in revolutions is therefore the angle at which the block ends, plus a constant.
 
 use diskarm_core::units::{Instant, Lbn};
 use rand_core::{Rng, SeedableRng};
@@ -11,14 +10,15 @@ use rand_pcg::Pcg64Mcg;
 use crate::rotation::{Rereads, Rotation};
 use crate::{Disk, Error};
 
-/// Required accuracy of the period, in nanoseconds: scattered marks are compared over minutes.
+/// Required accuracy of the period in nanoseconds. If completions scatter, clock readings are
+/// compared over minutes, so the period must be more accurate.
 const PERIOD_UNCERTAINTY_NS: f64 = 10.0;
 const PERIOD_UNCERTAINTY_NS_IF_SCATTERED: f64 = 1.0;
 /// Standard deviation above which completions count as scattered, in nanoseconds.
 const SCATTERS_NS: f64 = 1_000.0;
 
 pub(super) struct Phases<'d, 't> {
-    /// Call [`Self::mark`] after other measurements with it.
+    /// After using the disk for other measurements, call [`Self::mark`].
     pub disk: &'d mut Disk<'t>,
     clock: Clock,
     /// Standard deviation of the angle of one read, in revolutions.
@@ -26,28 +26,28 @@ pub(super) struct Phases<'d, 't> {
     reads: u64,
 }
 
-/// Log odds (natural) needed to accept that a block is at its expected angle rather than a sector
-/// off, and to reject it. More are needed to reject: few blocks are elsewhere, and are rechecked.
+/// Natural log odds needed to accept that a block is at its expected angle rather than a sector
+/// off, and to reject that. Rejection needs more, because few blocks are at another angle.
 const LOG_ODDS: (f64, f64) = (10.5, 12.0);
 
-/// Maximum number of reads per check if every check of a layout must distinguish sectors.
+/// Maximum number of reads per check for every check of a layout to distinguish sectors.
 const READS_PER_CHECK_MAX: f64 = 60.0;
 
 struct Clock {
     origin: Instant,
     period_ns: f64,
-    /// Revolution and instant (ns from the origin) of each read of the reference block.
+    /// Revolutions and nanoseconds from the origin to each read of the reference block.
     marks: Vec<(f64, f64)>,
     /// Standard deviation of a mark; infinite until it is known.
     noise_ns: f64,
     /// Maximum number of marks in the fit.
     max: usize,
-    /// Linear fit through the marks: time of revolution 0, and of one revolution.
+    /// Linear fit through the marks: the time of revolution 0, and the duration of one revolution.
     fit: (f64, f64),
 }
 
 impl Clock {
-    /// Marks kept for the fit: the speed of a spindle wanders over minutes.
+    /// Number of marks in the fit: the speed of a spindle drifts over minutes.
     const MARKS: usize = 64;
 
     fn new(period_ns: f64) -> Self {
@@ -66,7 +66,7 @@ impl Clock {
         (ns - self.fit.0) / self.fit.1
     }
 
-    /// Records that the reference block has passed.
+    /// Records the completion of a read of the reference block.
     fn mark(&mut self, at: Instant) {
         let turn = self.revolutions(at).round();
         let ns = at.after(self.origin).as_ns() as f64;
@@ -82,9 +82,9 @@ impl Clock {
             let late = mark.1 - times - self.period_ns * (mark.0 - turns);
             (mark.0 - turns) * late
         });
-        // The given period is weighted by its certainty, relative to the scatter of the marks.
-        let scatters = self.noise_ns.is_finite() && self.noise_ns > SCATTERS_NS;
-        let uncertainty = if scatters {
+        // The initial period is weighted by its accuracy relative to that of the marks.
+        let is_noisy = self.noise_ns.is_finite() && self.noise_ns > SCATTERS_NS;
+        let uncertainty = if is_noisy {
             PERIOD_UNCERTAINTY_NS_IF_SCATTERED
         } else {
             PERIOD_UNCERTAINTY_NS
@@ -108,14 +108,14 @@ impl<'d, 't> Phases<'d, 't> {
     const MARK_EVERY_S: f64 = 2.0;
     /// Number of reads of the reference block at each interval if completions scatter.
     const MARKS_EACH: u32 = 8;
-    /// More reads than a layout needs.
+    /// Maximum number of reads, which is more than any layout needs.
     const READS_ALL: u64 = 500_000;
-    /// More reads of one block than any noise requires.
+    /// Maximum number of reads of one block.
     const READS_MAX: u32 = 4_000;
     /// The block whose angle is the origin of all angles.
     const REFERENCE: Lbn = Lbn(0);
 
-    /// Warms the drive up, and measures the noise of its angles.
+    /// Warms up the drive, and measures the noise of angles.
     pub fn new(disk: &'d mut Disk<'t>, period_ns: f64, seed: u64) -> Result<Self, Error> {
         let mut generator = Pcg64Mcg::seed_from_u64(seed);
         for _ in 0..20 {
@@ -134,13 +134,13 @@ impl<'d, 't> Phases<'d, 't> {
         phases.noise = phases.measure_noise()?;
         phases.clock.noise_ns = phases.noise * period_ns;
         phases.clock.max = Clock::MARKS;
-        if phases.scatters() {
+        if phases.is_noisy() {
             phases.clock.max *= Self::MARKS_EACH as usize;
         }
         Ok(phases)
     }
 
-    fn scatters(&self) -> bool {
+    fn is_noisy(&self) -> bool {
         self.noise * self.clock.period_ns > SCATTERS_NS
     }
 
@@ -158,9 +158,9 @@ impl<'d, 't> Phases<'d, 't> {
         }
     }
 
-    /// Re-synchronizes the clock by reads of the reference block.
+    /// Resynchronizes the clock by reading the reference block.
     pub fn mark(&mut self) -> Result<(), Error> {
-        let reads = if self.scatters() { Self::MARKS_EACH } else { 1 };
+        let reads = if self.is_noisy() { Self::MARKS_EACH } else { 1 };
         self.mark_by(reads)
     }
 
@@ -183,7 +183,7 @@ impl<'d, 't> Phases<'d, 't> {
         Ok(self.clock.scatter())
     }
 
-    /// Returns three standard deviations of the mean of this many reads of a block, in revolutions.
+    /// Returns three standard deviations of the mean angle of this many reads, in revolutions.
     pub fn uncertainty(&self, reads: u32) -> f64 {
         3.0 * self.noise / f64::from(reads).sqrt()
     }
@@ -192,7 +192,7 @@ impl<'d, 't> Phases<'d, 't> {
         self.noise * self.clock.period_ns / 1e6
     }
 
-    /// Reads a block and returns the angle at which it ends, in revolutions from the reference.
+    /// Reads a block. Returns the angle at which it ends, in revolutions from the reference block.
     pub fn read_angle(&mut self, at: u64) -> Result<f64, Error> {
         self.reads += 1;
         if self.reads > Self::READS_ALL {
@@ -212,7 +212,7 @@ impl<'d, 't> Phases<'d, 't> {
         Ok(angle)
     }
 
-    /// Returns the angle at which a block ends, to within `tolerance` (three standard deviations).
+    /// Returns the angle at which a block ends; `tolerance` is three standard deviations.
     pub fn angle(&mut self, at: u64, tolerance: f64) -> Result<f64, Error> {
         let reads = (3.0 * self.noise / tolerance).powi(2).ceil();
         self.mean(at, (reads as u32).clamp(1, Self::READS_MAX))
@@ -245,8 +245,7 @@ impl<'d, 't> Phases<'d, 't> {
         if !self.resolves(tolerance) {
             return self.is_likelier_at(at, angle, sector);
         }
-        // Later reads are relative to the first, so that an offset of half a revolution does not
-        // change its sign.
+        // Angles are relative to the first, so that an offset of half a revolution keeps its sign.
         let first = self.read_angle(at)?;
         let off = angle_to(angle, first);
         let mut sum = off;
@@ -264,23 +263,23 @@ impl<'d, 't> Phases<'d, 't> {
         Ok((sum / f64::from(Self::READS_MAX)).abs() < tolerance)
     }
 
-    /// Returns true if one read determines an angle to within `tolerance` revolutions (twelve
-    /// standard deviations: thousands of reads must be right, and skews are sums of them).
+    /// Returns true if one read is accurate to `tolerance` revolutions. This means twelve standard
+    /// deviations, because thousands of reads must be right and skews are sums of them.
     pub fn resolves(&self, tolerance: f64) -> bool {
         4.0 * self.uncertainty(1) < tolerance
     }
 
-    /// Returns the usual number of reads that distinguish a block's position from the next sector.
+    /// Returns the typical number of reads that distinguish a sector from the next one.
     pub fn reads_per_check(&self, sectors: u64) -> f64 {
         2.0 * LOG_ODDS.1 * (self.noise * sectors as f64).powi(2)
     }
 
-    /// Returns true if every check of a layout can distinguish a sector from the next.
+    /// Returns true if every check of a layout can distinguish sectors.
     pub fn resolves_sectors(&self, sectors: u64) -> bool {
         self.reads_per_check(sectors) <= READS_PER_CHECK_MAX
     }
 
-    /// Returns the angle between two blocks, in -1/2 to 1/2 revolutions, by alternating reads.
+    /// Returns the angle between two blocks, from -1/2 to 1/2 revolutions, using alternating reads.
     pub fn between(&mut self, from: u64, to: u64, reads: u32) -> Result<f64, Error> {
         let mean = self.mean_of(reads, |phases| {
             Ok(angle_to(phases.read_angle(from)?, phases.read_angle(to)?))
@@ -288,7 +287,7 @@ impl<'d, 't> Phases<'d, 't> {
         Ok(angle_to(0.0, mean))
     }
 
-    /// Returns true if a block ends at this angle rather than `away` revolutions or more from it.
+    /// Returns true if a block ends at this angle rather than at least `away` revolutions from it.
     pub fn is_likelier_at(&mut self, at: u64, angle: f64, away: f64) -> Result<bool, Error> {
         let off = |phases: &mut Self| Ok(angle_to(angle, phases.read_angle(at)?));
         self.is_likelier_zero(off, self.noise.powi(2), away)
@@ -309,7 +308,7 @@ impl<'d, 't> Phases<'d, 't> {
         self.is_likelier_zero(off, 2.0 * self.noise.powi(2), away)
     }
 
-    /// Decides by Wald's sequential test whether an angle is zero rather than `away` or more.
+    /// Decides by Wald's sequential test whether an angle is 0 rather than `away` or more.
     fn is_likelier_zero(
         &mut self,
         mut read_angle: impl FnMut(&mut Self) -> Result<f64, Error>,
@@ -318,8 +317,6 @@ impl<'d, 't> Phases<'d, 't> {
     ) -> Result<bool, Error> {
         let usual = 2.0 * LOG_ODDS.1 * variance / away.powi(2);
         let max = (3.0 * usual).clamp(20.0, f64::from(Self::READS_MAX));
-        // Later angles are relative to the first, so that an offset of half a revolution does not
-        // change its sign.
         let first = read_angle(self)?;
         let mut sum = first;
         let mut n = 1.0;
@@ -336,15 +333,15 @@ impl<'d, 't> Phases<'d, 't> {
     }
 }
 
-/// Returns the angle from one angle to another, in -1/2 to 1/2 revolutions.
+/// Returns the difference between two angles, from -1/2 to 1/2 revolutions.
 pub(super) fn angle_to(from: f64, to: f64) -> f64 {
     let off = to - from;
     off - off.round()
 }
 
-/// Number of reads of a block that determine whether it is on the track.
+/// Number of reads that determine whether a block is on the track.
 const ROUGH_READS: u32 = 36;
-/// Number of tracks to try: one may have slipped sectors or end soon.
+/// Maximum number of attempts: a track may have slipped sectors, or end soon.
 const TRACKS: u32 = 6;
 /// Target standard deviation of the number of sectors.
 const SECTORS_DEVIATION: f64 = 0.11;
@@ -359,12 +356,11 @@ pub(super) enum SectorsPerTrack {
 }
 
 impl Phases<'_, '_> {
-    /// Measures the sectors per track if single reads scatter by more than a sector, on the
-    /// track that holds block `first` or one soon after it.
+    /// Measures the sectors per track, using many reads, on the track of block `first` or a later
+    /// one.
     ///
-    /// The angle between two blocks divided by their distance is the angle of a sector, which is
-    /// more accurate the longer the distance. The distance is increased for as long as the angle
-    /// grows in proportion.
+    /// The angle of a sector is the angle between two blocks divided by their distance. It is more
+    /// accurate over longer distances, so these grow until blocks are out of line.
     pub fn sectors_per_track(&mut self, first: u64) -> Result<SectorsPerTrack, Error> {
         let mut from = first;
         for _ in 0..TRACKS {
@@ -392,7 +388,7 @@ struct AlignedBlocks {
     length: u64,
     /// Angle from block to block, in revolutions.
     step: f64,
-    /// Distance at which the next attempt may start.
+    /// Distance from `from` to the block where the next attempt starts.
     next_attempt: u64,
 }
 
@@ -406,7 +402,7 @@ impl AlignedBlocks {
             step: 0.0,
             next_attempt: 4,
         };
-        // A skew is longer than the uncertainty of an angle that is extrapolated twice.
+        // Skews are assumed to exceed the error of an extrapolated angle.
         let max_deviation = 5.0 * phases.uncertainty(ROUGH_READS);
         for length in (2..40).flat_map(|power| [1u64 << power, 3u64 << (power - 1)]) {
             aligned.next_attempt = length;

@@ -1,47 +1,46 @@
-//! Derives the layout from read completion times alone.
+//! Derives the layout from nothing but read completion times.
 //!
 //! # Hypothesis
 //! A read of one block from the media completes a constant time after the block has passed. The
-//! difference of two completions, less whole revolutions, is therefore the difference of two
-//! angles. Along a track the angle grows by the same step from block to block; at the end of a
+//! difference between two completion times, ignoring whole revolutions, is therefore that between
+//! two angles. Along a track the angle grows by the same step from block to block; at the end of a
 //! track it jumps by the skew.
 //!
 //! # Test vector
-//! One-block reads with force unit access (worthington96 section 5.2: 20 random ones first, and
-//! never two that the buffer could answer). The first tracks of a zone are followed block by block
-//! with growing steps and bisections until the jumps repeat with the period of the surfaces. Then
-//! the last blocks of tracks farther and farther ahead are read, with bisections where angles
-//! differ from the prediction. A reference block is read every two seconds so that errors of the
-//! rotation period do not accumulate.
+//! One-block reads with force unit access, after 20 random ones (worthington96 section 5.2). The
+//! first tracks of a zone are followed with growing steps and bisections until the jumps between
+//! tracks repeat once per cylinder. Then the last blocks of tracks farther and farther ahead are
+//! read, with bisections where angles differ from the prediction. A reference block is read every
+//! two seconds, so that the error of the rotation period does not accumulate.
 //!
 //! # Decision
 //! A block is in line if its angle is within a quarter of a sector of the prediction. Noise is
-//! measured first. If one read is not enough, a block is read until the predicted angle is much
-//! more or much less likely than one that is a sector off (Wald's sequential test). In that case
-//! skews are assumed to be whole sectors, important decisions are repeated, costly explanations are
-//! tried last or not at all, and slips inside tracks with spare sectors of their own are not
-//! searched for. If a decision would take more than 60 reads, checks only distinguish tracks
-//! (`coarse`): a block of one track from a block of the next, as skews are much longer than
-//! sectors. Among several explanations of a jump (slipped sectors, slipped tracks, spare space),
-//! the one that skips the fewest positions and predicts the following tracks wins. If there is
-//! none, the next zone begins.
+//! measured first. If it is too large for one read, a block is read until the predicted angle is
+//! much more or much less likely than one that is a sector off (Wald's sequential test). In that
+//! case skews are assumed to be whole sectors, important decisions are repeated, unlikely
+//! explanations may be ignored, and slips inside tracks with their own spare sectors are not
+//! searched for. If a check would take more than 60 reads, checks distinguish only tracks
+//! (`coarse`), because skews are much longer than sectors. A jump may be due to slipped sectors,
+//! slipped tracks or spare space; the explanation that predicts the following tracks and skips the
+//! fewest positions is chosen. If there is none, the next zone begins.
 //!
 //! # Confidence
-//! Every track boundary, every zone, and every slip that moves a checked block is exact. Where
-//! checks only distinguish tracks, it is not known which sectors of a track are slipped, and a zone
-//! that is nearly in line with the previous one may begin one track too early or too late. Angles
-//! are relative to the first block. Empty cylinders before the first zone, the numbers of heads,
-//! and their order cannot be observed. Zones are adjacent here; seeks show how many empty cylinders
-//! are between them ([`super::empty`]). If skews do not show which tracks form a cylinder, for
-//! example because they are equal, head switch and seek times do (`cylinders`).
+//! Track boundaries, zones, and slips that move a checked block are exact. Where checks distinguish
+//! only tracks, it is not known which sectors of a track are slipped, and a zone that is nearly in
+//! line with the previous one may begin one track too early or too late. Angles are relative to the
+//! first block. Empty cylinders before the first zone and the order of heads cannot be observed.
+//! Zones are assumed to be adjacent until seeks show how many empty cylinders are between them
+//! ([`super::empty`]). If skews do not reveal which tracks form a cylinder, for example because
+//! they are equal, head switch and seek times do (`cylinders`).
 //!
 //! # Cost
-//! One command per check, about one revolution each; 50 to 150 checks per zone, one per region of
-//! the sparing scheme, and about 20 for each slip. A check takes one read or, if completions
-//! scatter by more than a fiftieth of a sector, about 22 times the square of their standard
-//! deviation in sectors. A check that only distinguishes tracks takes about three reads, and the
-//! first tracks of a zone about 2,000, half of them for skews. If a check that distinguishes
-//! sectors would take more than 2,000 reads, no layout is derived: skews would take too many reads.
+//! One command per check, which takes about one revolution. 50 to 150 checks per zone, one per
+//! region of the sparing scheme, and about 20 for each slip. A check takes one read or, if
+//! completions scatter by more than a fiftieth of a sector, about 22 times the square of their
+//! standard deviation in sectors. A check that distinguishes only tracks takes about three reads,
+//! and the first tracks of a zone take about 2,000, half of them for skews. If a check that
+//! distinguishes sectors would take more than 2,000 reads, no layout is derived, because skews
+//! would take even more.
 
 use diskarm_core::geometry::Layout;
 use diskarm_core::spec::Sparing;
@@ -56,9 +55,9 @@ use crate::{Disk, Error};
 
 mod coarse;
 
-/// Finds the layout of a drive that reports nothing about it. The rotation period must be known
-/// well enough to predict the drive's clock to a tenth of a sector after two seconds: to 10^-6, or
-/// to a tenth of that if read completions scatter.
+/// Finds the layout of a drive that reports nothing about it. The rotation period must be accurate
+/// to one part in a million, or in ten million if read completions scatter, so that angles can be
+/// predicted to a tenth of a sector after two seconds.
 pub fn measure(disk: &mut Disk, period_ns: f64, seed: u64) -> Result<MeasuredLayout, Error> {
     let capacity = disk.sectors().0;
     let sector_bytes = disk.sector_size();
@@ -81,12 +80,15 @@ pub fn measure(disk: &mut Disk, period_ns: f64, seed: u64) -> Result<MeasuredLay
     let mut zone_sectors = zones.iter().map(|zone| zone.tracks.sectors);
     let is_coarse = zone_sectors.any(|sectors| locator.is_coarse(sectors));
     let assumptions = [
-        (true, ASCENDING),
-        (zones.len() > 1, CLOSED),
-        (by_track && locator.is_costly(&zones[0].tracks), UNSLIPPED),
-        (is_coarse, UNPLACED),
-        (locator.assumes_no_spares, SPARELESS),
-        (zones[0].tracks.surfaces == 1, EQUIDISTANT),
+        (true, ASSUMED_ASCENDING),
+        (zones.len() > 1, ASSUMED_ADJACENT),
+        (
+            by_track && locator.is_costly(&zones[0].tracks),
+            ASSUMED_UNSLIPPED,
+        ),
+        (is_coarse, UNKNOWN_SLIPS),
+        (locator.assumes_no_spares, ASSUMED_NO_SPARES),
+        (zones[0].tracks.surfaces == 1, ASSUMED_EQUIDISTANT),
     ];
     for (is_made, sentence) in assumptions {
         if is_made {
@@ -96,29 +98,29 @@ pub fn measure(disk: &mut Disk, period_ns: f64, seed: u64) -> Result<MeasuredLay
     Ok(found)
 }
 
-const UNSLIPPED: &str = "Tracks are assumed to have no slipped sectors: read completion times \
-     scatter too much to look for them in each track.";
+const ASSUMED_UNSLIPPED: &str = "Tracks are assumed to have no slipped sectors: read completion \
+     times scatter too much to look for them in each track.";
 
-const SPARELESS: &str = "Tracks are assumed to have no spare sectors of their own: read completion \
-     times scatter too much to show them.";
+const ASSUMED_NO_SPARES: &str = "Tracks are assumed to have no spare sectors of their own: read \
+     completion times scatter too much to show them.";
 
-const EQUIDISTANT: &str =
-    "Tracks are all equally far apart: each is assumed to be a separate cylinder.";
+const ASSUMED_EQUIDISTANT: &str =
+    "All tracks are equally far apart, so each is assumed to be a separate cylinder.";
 
-pub(crate) const CLOSED: &str =
+pub(crate) const ASSUMED_ADJACENT: &str =
     "Zones are assumed to be adjacent, without empty cylinders between them.";
 
-pub(crate) const ASCENDING: &str = "Heads are assumed to be used in ascending order in every \
-     cylinder: read completion times do not show the order.";
+pub(crate) const ASSUMED_ASCENDING: &str = "Heads are assumed to be used in ascending order in \
+     every cylinder: read completion times do not show the order.";
 
-/// The assumption if checks only distinguish tracks.
-pub(crate) const UNPLACED: &str = "It is not known which sectors are slipped: one or two of a \
-     track are placed at its end, and skews are assumed to be whole sectors, because read \
-     completion times scatter too much.";
+/// The assumption if checks distinguish only tracks.
+pub(crate) const UNKNOWN_SLIPS: &str = "It is not known which sectors are slipped: one or two \
+     slips of a track are assumed to be at its end, and skews are assumed to be whole sectors, \
+     because read completion times scatter too much.";
 
 pub(super) struct TimingLocator<'d, 't> {
     pub phases: Phases<'d, 't>,
-    /// Sectors per track without blocks, once known, for checks that only distinguish tracks.
+    /// Number of sectors per track without blocks, once known, if checks distinguish only tracks.
     spare: Option<u64>,
     /// True if `spare` is assumed to be zero.
     assumes_no_spares: bool,
@@ -190,12 +192,12 @@ impl<'d, 't> TimingLocator<'d, 't> {
         })
     }
 
-    /// Number of mostly empty tracks from which it is clear that no zone begins here.
+    /// Maximum number of mostly empty tracks at the beginning of a zone.
     const SHORT: usize = 6;
-    /// Number of tracks within which the jumps between tracks must repeat.
+    /// Maximum number of tracks until the jumps between them repeat.
     const SEED_TRACKS_MAX: usize = 130;
 
-    /// Maps the zone from block `first` on, after `before`; `None` if its tracks are not whole.
+    /// Maps the zone that begins with block `first`; `None` if most tracks are not full.
     fn zone_if_any(
         &mut self,
         first: u64,
@@ -207,15 +209,14 @@ impl<'d, 't> TimingLocator<'d, 't> {
             .transpose()
     }
 
-    /// Like [`Self::zone_if_any`], but fails if the tracks are not whole.
+    /// Like [`Self::zone_if_any`], but fails if most tracks are not full.
     fn zone(&mut self, first: u64, before: Option<&ZoneMap>) -> Result<ZoneMap, Error> {
-        self.zone_if_any(first, before)?.ok_or_else(|| {
-            Error::Undecided(format!("blocks from {first} on are not on whole tracks"))
-        })
+        self.zone_if_any(first, before)?
+            .ok_or_else(|| Error::Undecided(format!("tracks from block {first} on are not full")))
     }
 
-    /// Maps the zone that begins with block `next`, or with the cylinder in which the last zone
-    /// appears to end: the first tracks of the next zone may look like tracks of the last one.
+    /// Maps the zone that begins with block `next` or with the cylinder in which the last zone
+    /// appears to end, because the first tracks of a zone may look like tracks of the one before.
     fn next_zone(&mut self, next: u64, zones: &mut [ZoneMap]) -> Result<ZoneMap, Error> {
         let Some(last) = zones.last_mut() else {
             return self.zone(next, None);
@@ -225,7 +226,6 @@ impl<'d, 't> TimingLocator<'d, 't> {
         }
         let cylinder = last.tracks.cylinder();
         let begin = (last.end() - 1) / cylinder * cylinder;
-        // Tracks of the next zone may appear to be the last ones of this cylinder.
         let mut gaps = last.gaps.iter().filter(|gap| gap.end > begin);
         let is_whole =
             last.end() == begin + cylinder && gaps.all(|gap| length(gap) < last.tracks.sectors);
@@ -317,7 +317,7 @@ impl<'d, 't> TimingLocator<'d, 't> {
         Ok(patterns.swap_remove(whole.unwrap_or(0)))
     }
 
-    /// Chooses the pattern of the first zone. If skews leave it open, movement times decide.
+    /// Chooses the pattern of the first zone. If skews do not determine it, times of movements do.
     fn first_pattern(&mut self, runs: &[Run], patterns: Vec<Pattern>) -> Result<Pattern, Error> {
         let is_only = patterns.len() == 1;
         let skew = |pattern: &Pattern| pattern.tracks.cylinder_skew;
@@ -368,7 +368,7 @@ impl<'d, 't> TimingLocator<'d, 't> {
         found
     }
 
-    /// Returns the angle at which a track begins, in sectors, and its error if skews are rounded.
+    /// Returns the angle at which a track begins, in sectors, and the error from rounding its skew.
     fn track_start(
         &mut self,
         at: u64,
@@ -403,12 +403,12 @@ impl<'d, 't> TimingLocator<'d, 't> {
         if resolves { 0.0 } else { 0.1 }
     }
 
-    /// Maximum distance of an angle in line from a whole sector, in sectors.
+    /// Maximum deviation of the angle of a block in line from a whole sector, in sectors.
     pub(super) fn slack(&self, sectors: u64) -> f64 {
         IN_LINE.max(4.5 * self.start_deviation(sectors))
     }
 
-    /// Measures the sectors per track on the track that holds block `first`, or the next one.
+    /// Measures the sectors per track on the track that holds block `first` or one soon after it.
     pub fn sectors(&mut self, first: u64) -> Result<SectorsPerTrack, Error> {
         let tolerance = 1e-4;
         if !self.phases.resolves(tolerance) {
@@ -425,7 +425,7 @@ impl<'d, 't> TimingLocator<'d, 't> {
         steps.sort_by(f64::total_cmp);
         let step = steps.get(steps.len() / 2).copied().unwrap_or(1.0);
         if step <= 0.0 {
-            let reason = format!("blocks from {first} on are at one angle");
+            let reason = format!("blocks from {first} on all end at the same angle");
             return Err(Error::Undecided(reason));
         }
         Ok(SectorsPerTrack::Exactly((1.0 / step).round() as u64))
@@ -462,8 +462,7 @@ impl<'d, 't> TimingLocator<'d, 't> {
             if !is_slip || whole < 0.5 {
                 break;
             }
-            // Blocks after slipped sectors continue in line; spare sectors at the end are followed
-            // by blocks of the next track.
+            // Blocks after slipped sectors are on this track; those after spare sectors are not.
             let remaining = left - whole as u64;
             let ahead = (at + blocks + remaining - remaining / 8).min(end) - 1;
             let angle = end_angle(start + (ahead - at + slipped) as f64 + whole, sectors);
@@ -476,7 +475,7 @@ impl<'d, 't> TimingLocator<'d, 't> {
     }
 }
 
-/// Returns the number of blocks in line, given that the first is: at most `max`, probably `guess`.
+/// Returns the number of blocks in line: at least 1, at most `max`, and probably `guess`.
 fn blocks_in_line(
     guess: u64,
     max: u64,

@@ -1,25 +1,26 @@
 //! Derives the layout by asking the drive for the locations of a few blocks.
 //!
 //! # Hypothesis
-//! Blocks follow one another along tracks of equal size, and each track begins later than the
-//! previous one by a skew. Exceptions are spare, reserved and slipped sectors, zone boundaries, and
-//! reallocated blocks.
+//! Consecutive blocks are on consecutive sectors of tracks of equal size, and each track is rotated
+//! by a skew relative to the previous one. Exceptions are spare, reserved and slipped sectors, zone
+//! boundaries, and reallocated blocks.
 //!
 //! # Test vector
 //! TRANSLATE ADDRESS (worthington96 section 4.1.2) for the first and last blocks of the first
-//! tracks of each zone; then for the last block of a growing number of tracks, or, once spares
-//! recur in regions, of each region; and in a binary search wherever the drive disagrees.
+//! tracks of each zone; then for the last block of increasing numbers of tracks or, once spares
+//! recur in regions, of each region. A binary search follows wherever a block is not where it is
+//! expected.
 //!
 //! # Decision
-//! The drive's answers are assumed to be true. Blocks that are in line at both ends of a stretch
-//! without spares are in line between.
+//! The answers of the drive are assumed to be true. If blocks are in line at both ends of a stretch
+//! without spares, so are all blocks in between.
 //!
 //! # Confidence
 //! Exact, except that blocks reallocated in the middle of a stretch go unnoticed unless their
 //! defects are known, for example from READ DEFECT DATA.
 //!
 //! # Cost
-//! Two commands per check; a few dozen checks per zone, one per region of the sparing scheme, and
+//! Two commands per check. A few dozen checks per zone, one per region of the sparing scheme, and
 //! about 20 for each slip.
 
 use std::collections::BTreeMap;
@@ -64,7 +65,7 @@ pub fn measure(disk: &mut Disk, defects: &[PhysicalAddress]) -> Result<MeasuredL
     assemble::geometry(&zones, capacity, sector_bytes)
 }
 
-/// A track as the drive reports it, with the sectors of its first and its last block.
+/// A track as reported by the drive, with the sectors of its first and last blocks.
 #[derive(Clone, Copy, Debug)]
 struct Run {
     cylinder: u32,
@@ -74,7 +75,7 @@ struct Run {
     blocks: u64,
 }
 
-/// Asks the drive for the locations of blocks, and remembers them.
+/// Asks the drive for the locations of blocks, and caches the answers.
 struct TranslationLocator<'d, 't> {
     disk: &'d mut Disk<'t>,
     known: BTreeMap<u64, PhysicalAddress>,
@@ -143,7 +144,7 @@ impl TranslationLocator<'_, '_> {
         Ok(runs)
     }
 
-    /// Returns one past the last block of the track of `at`, which probably has `guess` blocks.
+    /// Returns one past the last block of the track of `at`, which probably holds `guess` blocks.
     fn track_end(&mut self, at: u64, guess: u64, capacity: u64) -> Result<u64, Error> {
         let track = self.location(at)?;
         let track = (track.cylinder, track.head);
@@ -173,7 +174,7 @@ impl TranslationLocator<'_, '_> {
         Ok(bad)
     }
 
-    /// Drops blocks that belong to the next zone's first cylinder: no zone ends inside a cylinder.
+    /// Removes blocks on the first cylinder of the next zone, because zones end with a cylinder.
     fn end_with_cylinder(&mut self, zone: &mut ZoneMap, capacity: u64) -> Result<(), Error> {
         self.end_in_line(zone)?;
         let next = zone.next();
@@ -189,7 +190,7 @@ impl TranslationLocator<'_, '_> {
         Ok(())
     }
 
-    /// Drops blocks at the end that are out of line, which a coincidence may have hidden.
+    /// Removes blocks at the end that are not in line, which a coincidence may have hidden.
     fn end_in_line(&mut self, zone: &mut ZoneMap) -> Result<(), Error> {
         let missing = zone.missing();
         let (mut in_line, mut beyond) = (zone.gaps.last().map_or(0, |gap| gap.end), zone.end());
@@ -265,7 +266,7 @@ fn mode<T: Copy + PartialEq>(values: impl Iterator<Item = T>) -> Option<T> {
             None => counts.push((value, 1)),
         }
     }
-    // Of several maxima, `max_by_key` returns the last.
+    // If several values are equally frequent, `max_by_key` returns the last.
     let most = counts.iter().rev().max_by_key(|(_, count)| *count)?;
     Some(most.0)
 }
@@ -293,7 +294,7 @@ fn pattern(runs: &[Run], before: Option<&Tracks>) -> Tracks {
         _ => false,
     };
     let front = spares_in_front(runs, sectors);
-    // The start of a track, including its positions without blocks.
+    // The start of a track, including positions without blocks.
     let begin = |run: &Run| {
         let is_other = alternates && run.cylinder.abs_diff(first.cylinder) % 2 == 1;
         let head = if begins_down != is_other {
@@ -333,8 +334,8 @@ fn changes_cylinder(pair: &&[Run]) -> bool {
     pair[0].cylinder != pair[1].cylinder
 }
 
-/// Returns the number of positions without blocks at the front of each cylinder: the blocks that
-/// the first tracks lack, if the last tracks are whole.
+/// Returns the number of positions without blocks at the front of each cylinder: what its first
+/// track lacks, if its last track is full.
 fn spares_in_front(runs: &[Run], sectors: u64) -> u64 {
     let shortfalls = |side: usize| {
         let across = runs.windows(2).filter(changes_cylinder);

@@ -1,72 +1,71 @@
-//! Follows the blocks of a zone from position to position, checking only where something may
-//! change.
+//! Maps the blocks of a zone to positions, with few checks.
 //!
-//! Between two blocks whose positions are as far apart as their numbers, nothing can be missing. So
-//! the step grows while the drive agrees, and a bisection finds the first block that is not where
-//! it should be. There, either positions without blocks follow or the zone ends; the next tracks
-//! decide. Once the empty positions recur at the end (or the front) of regions of one size, one
-//! check per region finds its slips.
+//! If the positions of two blocks are as far apart as their numbers, all blocks in between are in
+//! line. So steps grow while blocks are in line, and then a bisection finds the first one that is
+//! not. Before that block there are either positions without blocks or the end of the zone, which
+//! the next tracks decide. Once positions without blocks recur at the end (or the front) of regions
+//! of equal size, one check per region is enough unless it has slips.
 //!
-//! If checks distinguish only tracks, all blocks except those at the ends of tracks may be a few
-//! sectors from their positions: a slip is noticed, and recorded, at the end of its track.
+//! If checks distinguish only tracks, a slip is noticed, and recorded, at the end of its track, so
+//! other blocks of the track may be a few sectors from their recorded positions.
 
 use super::zone_map::{Tracks, ZoneMap};
 use crate::Error;
 
 mod regions;
 
-/// More zones than any drive has.
+/// Maximum number of zones, which is more than any drive has.
 pub(super) const ZONES_MAX: usize = 5_000;
 
-/// Maximum number of adjacent sectors that a defect may slip.
+/// Maximum number of adjacent sectors that are slipped because of one defect.
 pub(super) const MAX_SLIPS: u64 = 12;
 
-/// Minimum offset, in sectors, of another zone's tracks: one or two slips go unnoticed.
+/// Minimum offset of another zone's tracks, in sectors. Unnoticed slips cause smaller offsets.
 pub(super) const MIN_ZONE_OFFSET: u64 = 3;
 
 pub(super) type Placement = (u64, u64);
 
 pub(super) trait BlockLocator {
-    /// True if a block may appear to be in line by coincidence, so that two checks are needed.
+    /// True if a block may be in line by coincidence, so that a second check is needed.
     const MAY_COINCIDE: bool;
-    /// True if all blocks up to the capacity are known to be in the zone.
+    /// True if all blocks up to `capacity` are known to be in the zone.
     const KNOWS_END: bool;
 
-    /// Returns true if checks take many reads, so that unlikely explanations are not pursued.
+    /// Returns true if checks take many reads, so that unlikely explanations are not tried.
     fn is_costly(&self, _: &Tracks) -> bool {
         false
     }
 
-    /// Returns true if checks distinguish sectors. If not, slips are recorded at track ends.
+    /// Returns true if checks distinguish sectors, and not only tracks.
     fn resolves_sectors(&self, _: &Tracks) -> bool {
         true
     }
 
-    /// Returns true if blocks are as far apart as their positions rather than `away` sectors off.
+    /// Returns true if blocks are as far apart as their positions, rather than `away` sectors off.
     fn are_apart(&mut self, _: &Tracks, _: [Placement; 2], _away: u64) -> Result<bool, Error> {
         Ok(true)
     }
 
-    /// Returns the number of sectors slipped between a block at its position and a displaced block
-    /// on the same track, if it can be measured although checks do not resolve sectors.
+    /// Returns the number of sectors slipped between two blocks of a track, the first of which is
+    /// at its position; `None` if it cannot be measured.
     fn slips_between(&mut self, _: &Tracks, _: [Placement; 2]) -> Result<Option<u64>, Error> {
         Ok(None)
     }
 
-    /// Returns true if block `at` appears to be at `position`, by one check.
+    /// Returns true if one check shows that block `at` is at `position`.
     fn is_at(&mut self, tracks: &Tracks, at: u64, position: u64) -> Result<bool, Error>;
 
     /// Returns the candidate positions of block `at` from `min` on, in ascending order.
     fn positions(&mut self, tracks: &Tracks, at: u64, min: u64) -> Result<Vec<u64>, Error>;
 }
 
-/// Equally large regions, each with the same number of positions without blocks.
+/// Regions of equal size, each with the same number of positions without blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct RegionRule {
     region: u64,
     /// Number of positions without blocks per region.
     spares: u64,
-    /// True if they are at the front of the region.
+    /// True if the spares are at the front of the region.
     front: bool,
 }
 
@@ -74,15 +73,15 @@ pub(super) struct Walk<'a, L> {
     locator: &'a mut L,
     zone: ZoneMap,
     capacity: u64,
-    /// The next block, and its expected position; all previous ones are explained.
+    /// The next block, and its expected position.
     block: u64,
     position: u64,
     rule: Option<RegionRule>,
-    /// True if slipped sectors have recurred the way spare ones do.
+    /// True if slipped sectors have recurred as spare sectors do.
     slips_recur: bool,
-    /// Consecutive regions that the rule failed to explain.
+    /// Number of consecutive regions that the rule failed to explain.
     failures: u32,
-    /// Number of tracks that one costly check passes over: doubles until one fails, then halves.
+    /// Number of tracks to pass with one costly check. It doubles until a check fails, then halves.
     stride: u64,
     stride_shrinks: bool,
 }
@@ -95,18 +94,18 @@ enum Change {
 }
 
 impl<'a, L: BlockLocator> Walk<'a, L> {
-    /// More exceptions than any drive has.
+    /// Maximum number of exceptions, which is more than any drive has.
     const EXCEPTIONS_MAX: usize = 2_000_000;
-    /// Number of tracks that decide whether positions are empty or the zone has ended.
+    /// Number of tracks that decide whether a zone continues after a gap.
     const TRACKS_AHEAD: u64 = 8;
-    /// Maximum number of runs of blocks on those tracks.
+    /// Maximum number of runs of blocks on these tracks.
     const RUNS_AHEAD: u64 = 24;
-    /// Number of repetitions of a search that contradicts itself.
+    /// Maximum number of repetitions of a search that contradicts itself.
     const MAX_REPETITIONS: u32 = 3;
-    /// Distances, in tracks, back to blocks also checked if checks do not resolve sectors.
+    /// How many tracks back other blocks are also checked, if checks do not resolve sectors.
     const TRACKS_BACK: [u64; 2] = [13, 31];
 
-    /// Maps the zone from a block at a position to its end.
+    /// Maps a zone from a block at a position to the end of the zone.
     pub fn zone(
         locator: &'a mut L,
         tracks: Tracks,
@@ -137,7 +136,7 @@ impl<'a, L: BlockLocator> Walk<'a, L> {
         while walk.block < capacity && !walk.step()? {
             if walk.zone.gaps.len() + walk.zone.moved.len() > Self::EXCEPTIONS_MAX {
                 return Err(Error::Undecided(format!(
-                    "blocks from {first} on follow no pattern of tracks"
+                    "no pattern of tracks explains the blocks from {first} on"
                 )));
             }
         }
@@ -145,7 +144,7 @@ impl<'a, L: BlockLocator> Walk<'a, L> {
         Ok(walk.zone)
     }
 
-    /// Advances to the next change, or to a check that confirms the rule; returns true at the end.
+    /// Advances to the next exception or past a regular region. Returns true if the zone has ended.
     fn step(&mut self) -> Result<bool, Error> {
         if let Some(rule) = self.rule {
             return self.region(rule);
@@ -212,7 +211,7 @@ impl<'a, L: BlockLocator> Walk<'a, L> {
             .sum()
     }
 
-    /// Advances to the first change before `end`.
+    /// Advances past the first exception before `end`.
     fn explore(&mut self, end: u64) -> Result<Change, Error> {
         let Some(at) = self.confirmed_deviation(end)? else {
             self.advance(end);
@@ -241,7 +240,7 @@ impl<'a, L: BlockLocator> Walk<'a, L> {
         Ok(Change::Recorded)
     }
 
-    /// Returns the length of a run of reallocated blocks, after which the blocks are in line again.
+    /// Returns the length of a run of reallocated blocks, if the blocks after it are in line again.
     fn reallocated_run(&mut self) -> Result<Option<u64>, Error> {
         if !self.resolves_sectors() {
             return Ok(None);
@@ -256,7 +255,7 @@ impl<'a, L: BlockLocator> Walk<'a, L> {
         Ok(None)
     }
 
-    /// Like [`Self::deviation`], but repeats checks that are costly and therefore unreliable.
+    /// Like [`Self::deviation`], but confirms the result if checks are costly, thus unreliable.
     fn confirmed_deviation(&mut self, end: u64) -> Result<Option<u64>, Error> {
         let mut found = self.deviation(end)?;
         for _ in 0..Self::MAX_REPETITIONS {
@@ -272,7 +271,7 @@ impl<'a, L: BlockLocator> Walk<'a, L> {
         Ok(found)
     }
 
-    /// Returns the first block before `end` whose position does not follow from the previous ones.
+    /// Returns the first block before `end` that is not at its expected position.
     fn deviation(&mut self, end: u64) -> Result<Option<u64>, Error> {
         let mut good = self.block;
         let mut tracks = 1;
@@ -288,8 +287,7 @@ impl<'a, L: BlockLocator> Walk<'a, L> {
             if !self.is_far_in_line(last, last_position)? {
                 break last;
             }
-            // Check the last block of the previous track: beyond the end of the zone, positions of
-            // another pattern may coincide.
+            // Also check the previous track: the next zone may be in line by coincidence.
             let back = last_position % self.sectors() + 1;
             let is_off = tracks > 1 && !self.is_in_line(last - back, last_position - back)?;
             if is_off && last - back >= good {
@@ -301,8 +299,8 @@ impl<'a, L: BlockLocator> Walk<'a, L> {
         self.bisect(good, bad).map(Some)
     }
 
-    /// Returns true if block `at` is at `position`. If checks are costly and therefore coarse, the
-    /// block a third of a track earlier must be too: tracks of two zones may end at similar angles.
+    /// Returns true if block `at` is at `position`. If checks are costly, the block a third of a
+    /// track earlier must also be in line, because tracks of two zones may end at similar angles.
     fn is_in_line(&mut self, at: u64, position: u64) -> Result<bool, Error> {
         let third = self.sectors() / 3;
         let has_room = at >= self.block + third && position % self.sectors() >= third;
@@ -311,7 +309,7 @@ impl<'a, L: BlockLocator> Walk<'a, L> {
     }
 
     /// Like [`Self::is_in_line`], but if checks do not resolve sectors, blocks on earlier tracks
-    /// must be in line too: nearly equal tracks diverge only over a distance.
+    /// must be in line too, because tracks of similar zones diverge slowly.
     fn is_far_in_line(&mut self, at: u64, position: u64) -> Result<bool, Error> {
         if !self.is_in_line(at, position)? {
             return Ok(false);
@@ -328,7 +326,7 @@ impl<'a, L: BlockLocator> Walk<'a, L> {
     }
 
     /// Returns the first block of `good..=bad` that is not in line, given that `bad` is not. Probes
-    /// the ends of tracks, then grows steps along the track: blocks farther on may coincide.
+    /// the ends of tracks, then nearby blocks: others may be in line by coincidence.
     fn bisect(&mut self, mut good: u64, mut bad: u64) -> Result<u64, Error> {
         loop {
             let mut middle = good + (bad - good) / 2;
@@ -344,7 +342,7 @@ impl<'a, L: BlockLocator> Walk<'a, L> {
             }
         }
         if !self.resolves_sectors() {
-            // A deviation at the end of a track is invisible on the next.
+            // A deviation at the end of a track does not show on the next one.
             let position = self.expected(good);
             let last = good + self.zone.tracks.track_end(position) - position - 1;
             if last < bad {
@@ -358,7 +356,7 @@ impl<'a, L: BlockLocator> Walk<'a, L> {
         first_misaligned(good, bad, |probe| self.is_expected(probe))
     }
 
-    /// Returns the number of blocks in line on a track from block `at`, at `position`, on.
+    /// Returns the number of blocks in line on a track, starting with block `at` at `position`.
     fn run(&mut self, at: u64, position: u64) -> Result<u64, Error> {
         let left = self.zone.tracks.track_end(position) - position;
         let max = left.min(self.capacity - at);
@@ -369,8 +367,8 @@ impl<'a, L: BlockLocator> Walk<'a, L> {
         Ok(run.min(max))
     }
 
-    /// Returns the position of block `at` after positions without blocks: the one that explains the
-    /// following tracks with the fewest further gaps.
+    /// Returns the position of block `at` after a gap: the one that requires the fewest further
+    /// gaps.
     fn position_after_gap(&mut self, at: u64) -> Result<Option<u64>, Error> {
         let mut best: Option<(u32, u64)> = None;
         let is_inside = !self.position.is_multiple_of(self.sectors());
@@ -382,7 +380,6 @@ impl<'a, L: BlockLocator> Walk<'a, L> {
             }
             let held = self.blocks_on_track();
             if position - self.position > MAX_SLIPS && held > 0 {
-                // Another zone may begin at nearly the same angle.
                 let before = (self.block - held, self.position - held);
                 if !self.are_apart([before, (at, position)], MIN_ZONE_OFFSET)? {
                     continue;
@@ -405,7 +402,7 @@ impl<'a, L: BlockLocator> Walk<'a, L> {
         Ok(best.map(|(_, position)| position).or(nearest))
     }
 
-    /// Returns the number of blocks in line on the track of the last block, since the last gap.
+    /// Returns the number of blocks since the last gap on the track of the last block.
     fn blocks_on_track(&self) -> u64 {
         let sectors = self.sectors();
         let begin = self.position.saturating_sub(1) / sectors * sectors;
@@ -416,13 +413,13 @@ impl<'a, L: BlockLocator> Walk<'a, L> {
         self.zone.gaps.last().map_or(0, |gap| gap.end)
     }
 
-    /// Returns the candidate positions of block `at` after `position`, where `held` blocks end.
+    /// Returns candidate positions of block `at` beyond `position`, which `held` blocks precede.
     fn positions(&mut self, at: u64, position: u64, held: u64) -> Result<Vec<u64>, Error> {
         let tracks = &self.zone.tracks;
         let mut positions = self.locator.positions(tracks, at, position + 1)?;
         let left = tracks.track_end(position) - position;
         if held > 0 && left > MAX_SLIPS / 4 && !self.locator.resolves_sectors(tracks) {
-            // A long run of slipped sectors shows in the middle of a track.
+            // A long run of slipped sectors is visible in the middle of a track.
             let blocks = [(at - held, position - held), (at, position)];
             let slipped = self.locator.slips_between(tracks, blocks)?;
             let after_slips = slipped.map(|slipped| position + slipped);
@@ -432,9 +429,8 @@ impl<'a, L: BlockLocator> Walk<'a, L> {
         Ok(positions)
     }
 
-    /// Returns true if most of the track continues after block `at`, as it would not if another
-    /// zone had begun. Always true unless checks are costly. No long gap ends so late in a track
-    /// that little of it is left.
+    /// Returns true if most of the track after block `at` is in line, which it would not be if
+    /// another zone had begun. A long gap must leave half a track. True unless checks are costly.
     fn may_continue(&mut self, at: u64, position: u64) -> Result<bool, Error> {
         if !self.is_costly() {
             return Ok(true);
@@ -444,13 +440,13 @@ impl<'a, L: BlockLocator> Walk<'a, L> {
             return Ok(false);
         }
         let held = left.min(self.blocks_left_in_region(position));
-        // More sectors may be slipped than is visible if checks do not resolve sectors.
+        // If checks do not resolve sectors, more sectors may be slipped than are visible.
         let divisor = if self.resolves_sectors() { 8 } else { 2 };
         let max = (held - held.div_ceil(divisor)).min(self.capacity - 1 - at);
         self.is_at(at + max, position + max)
     }
 
-    /// Returns the number of positions that hold blocks before the spares of the region, if known.
+    /// Returns the number of positions up to the spares of the region; the maximum if unknown.
     fn blocks_left_in_region(&self, position: u64) -> u64 {
         let Some(rule) = self.rule.filter(|rule| !rule.front) else {
             return u64::MAX;
@@ -462,8 +458,8 @@ impl<'a, L: BlockLocator> Walk<'a, L> {
         end.saturating_sub(spares + position)
     }
 
-    /// Returns true if positions from `from` to `to` may be a gap: it ends with a track, is small,
-    /// or is at the front of a cylinder.
+    /// Returns true if the positions `from..to` may be a gap: if it is short, ends near the start
+    /// of a track, or begins at the front of a cylinder.
     fn is_gap(&self, from: u64, to: u64) -> bool {
         let tracks = &self.zone.tracks;
         to - from <= MAX_SLIPS
@@ -471,9 +467,9 @@ impl<'a, L: BlockLocator> Walk<'a, L> {
             || from.is_multiple_of(tracks.cylinder())
     }
 
-    /// Returns the number of further gaps to expect if positions are missing inside a track of a
-    /// cylinder that has begun regularly: no zone ends there. If blocks may coincide, the next
-    /// track must begin right after this one, unless few positions are missing.
+    /// Returns the number of further gaps to expect if the gap is inside a track of a cylinder that
+    /// began regularly, because no zone ends there. If blocks may be in line by coincidence, the
+    /// next track must also continue without a gap, unless the gap is short.
     fn slips_here(&mut self, at: u64, position: u64) -> Result<Option<u32>, Error> {
         let tracks = &self.zone.tracks;
         let begin = self.position / tracks.cylinder() * tracks.cylinder();
@@ -482,7 +478,7 @@ impl<'a, L: BlockLocator> Walk<'a, L> {
         let mut after_front = gaps.take_while(|gap| gap.end > begin);
         let is_regular = after_front.all(|gap| gap.start <= begin || gap.start >= track);
         let is_same_track = position / tracks.sectors == self.position / tracks.sectors;
-        // Positions up to the index mark are also missing where the next zone has shorter tracks.
+        // A gap up to the index mark may also be the start of a zone with shorter tracks.
         let at_index = tracks.angle(position) * (tracks.sectors as f64) < 0.5;
         if is_same_track && self.position > track && !L::MAY_COINCIDE && !at_index {
             return Ok(Some(0));
@@ -505,14 +501,14 @@ impl<'a, L: BlockLocator> Walk<'a, L> {
         Ok(is_short.then_some(Self::TRACKS_AHEAD as u32))
     }
 
-    /// Returns the number of further gaps if blocks from `at` on, the first at `position`, belong
-    /// to this zone: two of the next tracks are whole, or all lack the same number of positions.
+    /// Returns the number of further gaps if this zone continues with block `at` at `position`: if
+    /// two of the next tracks are full, or most lack the same number of blocks.
     fn continues(&mut self, at: u64, position: u64) -> Result<Option<u32>, Error> {
         let sectors = self.sectors();
         let (mut at, mut position) = (at, position);
         let first = position / sectors;
         let mut gaps = vec![(self.position, position)];
-        // Whole tracks, positions missing on each other track, and tracks without a gap inside.
+        // Number of full tracks, missing blocks of the others, and number of tracks with one run.
         let (mut whole, mut missing, mut unbroken) = (0, Vec::new(), 0);
         let mut held = 0;
         for _ in 0..Self::RUNS_AHEAD {
@@ -546,7 +542,6 @@ impl<'a, L: BlockLocator> Walk<'a, L> {
             }
             let (track, after) = ((position - 1) / sectors, next / sectors);
             if after > track {
-                // No scheme spares half a track.
                 if 2 * held < sectors && track > first {
                     return Ok(None);
                 }
@@ -566,12 +561,11 @@ impl<'a, L: BlockLocator> Walk<'a, L> {
         Ok(agree.then_some(gaps.len() as u32 - 1))
     }
 
-    /// Finds hidden spare sectors at the end of the last track: if their number is close to the
-    /// rotation of the next track, its first blocks appear to be on the previous one. Makes the
-    /// block after the spares the next one, and returns its position.
+    /// Finds hidden spare sectors at the end of the last track. If their number is close to the
+    /// skew, the first blocks of the next track appear to be in line with this one. Goes back to
+    /// the first of these blocks and returns its position.
     fn aligned_spares(&mut self) -> Result<Option<u64>, Error> {
         let sectors = self.sectors();
-        // A whole track has ended.
         let has_ended =
             self.position.is_multiple_of(sectors) && self.position >= self.last_gap_end() + sectors;
         if self.resolves_sectors() || !has_ended {
@@ -581,7 +575,7 @@ impl<'a, L: BlockLocator> Walk<'a, L> {
         let first = (end.0 - sectors, end.1 - sectors);
         let (mut good, mut bad) = (0, sectors - 1);
         while good < bad {
-            // The last block first, because most tracks are in line to their end.
+            // Probe the last block first, because most tracks are in line up to their end.
             let probe = if good == 0 { bad } else { good.midpoint(bad) };
             let block = (first.0 + probe, first.1 + probe);
             if self.are_apart([first, block], 2)? {
@@ -606,8 +600,8 @@ impl<'a, L: BlockLocator> Walk<'a, L> {
     }
 }
 
-/// Returns the first of `good..bad` that is not in line, or `bad` if all are. Steps grow from the
-/// last block in line: blocks beyond the track may be in line by coincidence.
+/// Returns the first of `good..bad` that is not in line, or `bad` if all are. Begins with small
+/// steps, because blocks beyond the track may be in line by coincidence.
 pub(super) fn first_misaligned(
     mut good: u64,
     mut bad: u64,

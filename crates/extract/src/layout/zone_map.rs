@@ -1,5 +1,5 @@
-//! The tracks of a zone and which of their positions hold blocks, before a sparing scheme is
-//! inferred; and the pattern of skews that its first tracks follow.
+//! The tracks of a zone, the positions on them that hold blocks, and the pattern of skews that the
+//! first tracks follow. No sparing scheme is known yet.
 //!
 //! A position is the number of a sector within its zone, counted from 0 in the order of the tracks
 //! as in [`diskarm_core::geometry`], whether or not it holds a block.
@@ -15,17 +15,17 @@ pub(super) struct Tracks {
     pub first_cylinder: u32,
     pub surfaces: u32,
     pub sectors: u64,
-    /// Angle of position 0 from the index mark, in sectors.
+    /// Angle from the index mark to position 0, in sectors.
     pub offset: f64,
     /// Skew between the tracks of a cylinder, in sectors.
     pub track_skew: f64,
     /// Skew from the last track of a cylinder to the first of the next one, in sectors.
     pub cylinder_skew: f64,
-    /// True if the first cylinder runs from the last head to the first.
+    /// True if the first cylinder uses its heads in descending order.
     pub begins_down: bool,
-    /// True if every other cylinder runs in the other direction.
+    /// True if every other cylinder uses its heads in the opposite order.
     pub alternates: bool,
-    /// Positions from which all tracks are rotated, and by how many sectors, in ascending order.
+    /// Positions from which all tracks are rotated, in ascending order, and rotations in sectors.
     pub rotations: Vec<(u64, u64)>,
 }
 
@@ -34,7 +34,7 @@ impl Tracks {
         u64::from(self.surfaces) * self.sectors
     }
 
-    /// Returns the angle of the first position of a track, in sectors, below one revolution.
+    /// Returns the angle of the first position of a track, in sectors, without whole revolutions.
     pub fn track_angle(&self, track: u64) -> f64 {
         let surfaces = u64::from(self.surfaces);
         let (cylinder, offset) = (track / surfaces, track % surfaces);
@@ -50,13 +50,13 @@ impl Tracks {
         angle.rem_euclid(revolution)
     }
 
-    /// Returns the rotation of a cylinder against the previous one, in sectors.
+    /// Returns the rotation of a cylinder relative to the previous one, in sectors.
     fn cylinder_turn(&self) -> f64 {
         let turn = self.track_skew * f64::from(self.surfaces - 1) + self.cylinder_skew;
         turn % self.sectors as f64
     }
 
-    /// Inserts cylinders in front of position 0, so that the former position 0 follows them.
+    /// Inserts cylinders before position 0.
     pub fn insert_cylinders(&mut self, cylinders: u32) {
         let turned = self.cylinder_turn() * f64::from(cylinders);
         self.offset = (self.offset - turned).rem_euclid(self.sectors as f64);
@@ -69,7 +69,7 @@ impl Tracks {
         (angle / self.sectors as f64).fract()
     }
 
-    /// Returns the positions from `min` on within `tolerance` sectors of `angle`, one per track.
+    /// Returns the positions within `tolerance` sectors of `angle` on `tracks`, from `min` on.
     pub fn aligned_positions(
         &self,
         tracks: Range<u64>,
@@ -86,7 +86,7 @@ impl Tracks {
         tracks.filter_map(on_track).collect()
     }
 
-    /// Returns the track at a cylinder and head, counted from the first track of the zone.
+    /// Returns the number of the track at a cylinder and head, counted from the first of the zone.
     pub fn track(&self, cylinder: u32, head: u32) -> Option<u64> {
         let number = cylinder.checked_sub(self.first_cylinder)?;
         if head >= self.surfaces {
@@ -118,14 +118,14 @@ pub(super) struct ZoneMap {
     pub blocks: u64,
     /// Positions without blocks before the last block, in ascending order.
     pub gaps: Vec<Gap>,
-    /// Reallocated blocks: the position where each would be in line, and the actual one.
+    /// Reallocated blocks: the position at which each would be in line, and its actual position.
     pub moved: Vec<(u64, u64)>,
     /// Reallocated blocks whose position is unknown.
     pub lost: Vec<u64>,
 }
 
 impl ZoneMap {
-    /// Drops all blocks from a position on.
+    /// Removes all blocks from a position on.
     pub fn truncate(&mut self, position: u64) {
         self.gaps.retain(|gap| gap.start < position);
         let last = self.gaps.pop_if(|gap| gap.end >= position);
@@ -148,7 +148,7 @@ impl ZoneMap {
         self.truncate(self.end());
     }
 
-    /// Inserts cylinders without blocks in front of all positions.
+    /// Inserts cylinders without blocks before position 0.
     pub fn insert_cylinders(&mut self, cylinders: u32) {
         if cylinders == 0 {
             return;
@@ -205,7 +205,7 @@ impl ZoneMap {
         self.blocks + self.missing()
     }
 
-    /// Returns one past the last cylinder with a block or the position of a reallocated block.
+    /// Returns one past the last cylinder that holds a block.
     pub fn end_cylinder(&self) -> u32 {
         let elsewhere = self.moved.iter().map(|(_, to)| to + 1).max();
         let end = self.end().max(elsewhere.unwrap_or(0));
@@ -213,7 +213,7 @@ impl ZoneMap {
     }
 }
 
-/// A track as measured by the angles of its blocks.
+/// A track as measured from the angles of its blocks.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Run {
     /// Angle at which its first block begins, in sectors.
@@ -225,7 +225,7 @@ pub(super) struct Run {
 
 /// Returns the angle from the start of each track to the start of the next, in sectors.
 pub(super) fn jumps(runs: &[Run], sectors: u64) -> Vec<f64> {
-    // Rounding must not turn a skew of zero into a revolution.
+    // Rounding must not turn a skew of 0 into a whole revolution.
     let jump =
         |pair: &[Run]| (pair[1].start - pair[0].start + 1.0).rem_euclid(sectors as f64) - 1.0;
     runs.windows(2).map(jump).collect()
@@ -235,7 +235,7 @@ fn close(one: f64, other: f64) -> bool {
     (one - other).abs() < 2.0 * IN_LINE
 }
 
-/// Returns the period at which jumps repeat, if it is seen twice; `None` if they are all equal.
+/// Returns the period with which jumps repeat, if they do so; `None` if all are equal.
 pub(super) fn period(jumps: &[f64]) -> Option<usize> {
     let repeat = |period: usize| {
         let mut pairs = jumps.iter().zip(&jumps[period..]);
@@ -247,7 +247,7 @@ pub(super) fn period(jumps: &[f64]) -> Option<usize> {
     })
 }
 
-/// Returns the mean of the first largest group of close values, rounded if it is nearly whole.
+/// Returns the mean of the largest group of close values, rounded if it is nearly whole.
 fn mode(values: &[f64]) -> Option<f64> {
     let group = |value: f64| values.iter().filter(move |&&other| close(value, other));
     let max = values.iter().map(|&value| group(value).count()).max()?;
@@ -261,7 +261,7 @@ fn mode(values: &[f64]) -> Option<f64> {
     Some(if is_whole { whole } else { mean })
 }
 
-/// The skews and the phase that the first tracks of a zone follow.
+/// The tracks that explain the first blocks of a zone, and the position of its first block.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Pattern {
     pub tracks: Tracks,
@@ -270,7 +270,7 @@ pub(super) struct Pattern {
     fits: usize,
 }
 
-/// Returns the patterns that explain the most tracks, which differ in where cylinders end.
+/// Returns the patterns that explain the most tracks. They differ in which track ends a cylinder.
 pub(super) fn patterns(
     runs: &[Run],
     sectors: u64,
@@ -318,11 +318,10 @@ impl Pattern {
         };
         let head = period - 1 - last;
         let offset = |n: usize| runs[n].start - before(n) - tracks.track_angle((head + n) as u64);
-        // Angles are circular, so offsets are taken near the first one.
+        // Angles wrap around, so offsets are chosen near the first one.
         let (zero, half) = (offset(0), revolution / 2.0);
         let unwrapped = |n: usize| zero + (offset(n) - zero + half).rem_euclid(revolution) - half;
         let offsets: Vec<f64> = (0..runs.len()).map(unwrapped).collect();
-        // Offsets need not be whole sectors.
         let cluster = mode(&offsets).unwrap_or(0.0);
         let near = offsets.iter().filter(|&&offset| close(cluster, offset));
         let fits = near.clone().count();
@@ -337,8 +336,8 @@ impl Pattern {
     }
 }
 
-/// Returns the number of positions without blocks at the front of each cylinder: the blocks that
-/// the first tracks lack, if the last tracks are whole.
+/// Returns the number of positions without blocks at the front of each cylinder: what its first
+/// track lacks, if its last track is full.
 fn front(runs: &[Run], sectors: u64, period: usize, last: usize) -> f64 {
     let is_last = |n: usize| n % period == last;
     let shortfall = |n: usize| (sectors - runs[n].blocks) as f64;

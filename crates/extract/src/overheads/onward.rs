@@ -1,29 +1,30 @@
 //! Transfers that continue on the next track.
 //!
 //! # Hypothesis
-//! A transfer that reaches the end of a track continues on the next track of the cylinder, and
-//! loses a revolution if the head is not there within the gap that the skew provides. That may take
-//! less time than the head switch of a request, which includes settling.
+//! A transfer that reaches the end of a track continues on the next track of the cylinder. It loses
+//! a revolution if the head switch takes longer than the gap that the skew leaves. This head switch
+//! may be shorter than that of a request, which includes settling.
 //!
 //! # Test vector
-//! A request on a track, and one for the last sector of that track; the same, and one for two
-//! sectors across the end of the track. The second requests are sent at random between an eighth
-//! and five eighths of a revolution earlier than needed to catch the last sector. This is done at
-//! places with gaps of different lengths, shortest first.
+//! Two pairs of requests. In both, the first request is on some track. The second request of one
+//! pair is for the last sector of that track, and that of the other pair for two sectors across the
+//! end of the track. The second requests are sent between an eighth and five eighths of a
+//! revolution, at random, before they would just catch the last sector. Gaps of different lengths
+//! are tried, shortest first.
 //!
 //! # Decision
-//! Both requests must end at the angle of their last sectors, as misses do; hits end a fixed time
-//! after their sending instead. The one-sector request must end at the first pass, so that the
-//! sector before the end of the track was read from the media in time. Then the two-sector request
-//! ends when both sectors have passed, or a revolution later.
+//! Both second requests must end at the angles of their last sectors, as misses do; hits end a
+//! fixed time after they are sent. The one-sector request must end at the first pass of its sector,
+//! which shows that the head was on the track in time. The two-sector request then ends either when
+//! both sectors have passed, or a revolution later.
 //!
 //! # Confidence
-//! Two vectors that agree at each gap, three if completion times are noisy, before two (three) are
-//! inconclusive. That the head arrives in time only shows that it needs no longer than the gap.
+//! At each gap, two vectors must agree before two are inconclusive, or three with noise. A head
+//! that arrives in time takes no longer than the gap, but may take less.
 //!
 //! # Cost
-//! None if pairs switch heads within the shortest gap; otherwise four pairs in most cases, and
-//! about 130 if a revolution is lost at the end of each track and all gaps differ.
+//! None if the head switch of pairs fits into the shortest gap; otherwise usually four pairs, or
+//! about 130 if each track end costs a revolution and all gaps differ.
 
 use diskarm_core::units::{Lbn, SectorCount, Span};
 
@@ -38,9 +39,9 @@ const PLACES: u64 = 32;
 const MIN_DIFFERENCE_NS: f64 = 1e3;
 /// Maximum error of a pause due to rounding of angles and times, in nanoseconds.
 const MAX_ROUNDING_NS: f64 = 10.0;
-/// Number of vectors at a pause that must agree, without and with noise.
+/// Number of vectors that must agree for a pause, without and with noise.
 const MIN_AGREEING: [u32; 2] = [2, 3];
-/// Tolerated error of completion times as a fraction of a revolution: writes and slow buses vary.
+/// Tolerated error of completion times as a fraction of a revolution: writes vary.
 const MAX_ERROR_SHARE: f64 = 1.0 / 32.0;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,15 +56,15 @@ struct Place {
     /// Gap between the tracks in nanoseconds.
     pause: f64,
     from: Track,
-    /// The last sector of that track, and the run of it and the first sector of the next one.
+    /// The last sector of that track, and that sector with the first one of the next track.
     last: Track,
     across: Track,
 }
 
 impl Leads<'_, '_> {
-    /// Returns the shortest pause between two tracks of a cylinder in which a request, which
-    /// catches the first track with this lead, reaches the second; `None` if there is none, or if
-    /// no pause is shorter than the time that pairs need to `switch` heads, if known.
+    /// Returns the shortest pause between two tracks of a cylinder that lets a request continue on
+    /// the second track; `lead` is the lead of a request on the first. Returns `None` if no pause
+    /// does, or if the pause is not shorter than the head `switch` of pairs, if known.
     pub(super) fn shortest_pause(
         &mut self,
         access: Access,
@@ -110,7 +111,7 @@ impl Leads<'_, '_> {
 
     /// Returns true if a request across the end of a track loses no revolution there.
     fn is_in_time(&mut self, access: Access, place: &Place, lead: f64) -> Result<bool, Error> {
-        let agreeing = MIN_AGREEING[usize::from(self.pairs.scatters)];
+        let agreeing = MIN_AGREEING[usize::from(self.pairs.is_noisy)];
         let mut counts = [0; 3];
         while !counts.contains(&agreeing) {
             counts[self.vector(access, place, lead)? as usize] += 1;
@@ -125,7 +126,7 @@ impl Leads<'_, '_> {
         self.end_of_second(access, &place.from, &place.across, 2, lead)
     }
 
-    /// Classifies the end of a pair's second request: at the first pass of its sectors, or later.
+    /// Classifies a pair: its second request ends at the first pass of its sectors, or later.
     fn end_of_second(
         &mut self,
         access: Access,
@@ -193,7 +194,7 @@ mod tests {
     }
 
     /// Returns a drive that takes `movement` to continue on the next track, including settling for
-    /// writes, and a millisecond more before a request there.
+    /// writes, and a millisecond longer to start a request there.
     fn drive(access: Access, movement: Span) -> Spec {
         let name = "hp-c2247";
         let mut given = spec::parse(diskarm_drives::find(name).unwrap().text, name).unwrap();
@@ -258,7 +259,6 @@ mod tests {
         }
     }
 
-    /// The shortest pause that covers the movement is found, even if only two microseconds longer.
     #[test]
     fn the_shortest_sufficient_pause_is_found() {
         let margin = Span::from_us(2.0);
@@ -283,10 +283,9 @@ mod tests {
         }
     }
 
-    /// If each end of a track costs a revolution, buffer hits of both or the first of two sectors
-    /// do not hide that.
+    /// Hits do not hide that the end of each track costs a revolution.
     #[test]
-    fn buffer_hits_are_not_in_time() {
+    fn buffer_hits_do_not_count_as_in_time() {
         let long = drive(Access::Read, Span::from_ms(2.2));
         let mut all = pauses(&long).into_iter();
         assert!(all.all(|pause| pause < Span::from_ms(2.2)));
@@ -306,9 +305,8 @@ mod tests {
         }
     }
 
-    /// Writes that the write cache absorbs do not hide that either.
     #[test]
-    fn absorbed_writes_are_not_in_time() {
+    fn absorbed_writes_do_not_count_as_in_time() {
         let mut given = drive(Access::Write, Span::from_ms(2.2));
         given.buffer.write_cache = WriteCache::Always;
         for seed in 0..8 {

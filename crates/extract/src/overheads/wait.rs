@@ -1,29 +1,27 @@
-//! Measures the media's wait for the data of a write.
+//! Measures how the media wait for the data of a write.
 //!
 //! # Hypothesis
-//! The media transfer starts when a number of sectors have arrived, or all of them if there are
-//! fewer; or, if the bus is slower than the media, late enough that no sector passes before it has
-//! arrived.
+//! The media transfer starts when a number of sectors have arrived, or all of a smaller write. If
+//! the bus is slower than the media, no sector may pass before its data arrive.
 //!
 //! # Test vector
-//! Writes of increasing size after a write on the same track; and if each further sector lengthens
-//! the lead, writes that continue on the next track.
+//! Writes of increasing size after a write on the same track. If each further sector lengthens the
+//! lead, also writes that continue on the next track.
 //!
 //! # Decision
-//! A wait for sectors and a slow bus both lengthen the lead of writes on one track: the former by
-//! the bus time of a sector, the latter by its excess over the media time. But between two tracks
-//! the media pause and a slow bus catches up: a write across the end of a track then has a shorter
-//! lead than an equally long write on one track. A wait for data stays the same. If each further
-//! sector lengthens the lead by a large part of a revolution, the bus is not the cause: the media
-//! miss the sectors, and neither bus nor wait is determined.
+//! For each further sector, a wait for data lengthens the lead of writes on one track by the bus
+//! time of a sector, and a slow bus by the difference between its bus time and its media time.
+//! Between two tracks the media pause, and a slow bus catches up: a write across the end of a track
+//! then has a shorter lead than an equally long write on one track. A wait for data stays the same.
+//! If each further sector lengthens the lead by a large part of a revolution, the media are missing
+//! sectors for another reason, and neither bus nor wait is determined.
 //!
 //! # Confidence
-//! That of the leads. If the gap between tracks is too short, the two cases are indistinguishable,
-//! which is reported ([`Undetermined`]). A drive with both a slow bus and a wait for several
-//! sectors is treated as one with a slow bus only.
+//! That of the leads. If the gap between tracks is too short, a slow bus and a wait cannot be
+//! distinguished, which is reported ([`Undetermined`]). Of both, only the slow bus is reported.
 //!
 //! # Cost
-//! About 100 pairs for each size, of which there are up to twelve.
+//! About 100 pairs for each of up to twelve sizes.
 
 use diskarm_core::units::{SectorCount, Span};
 use serde::{Deserialize, Serialize};
@@ -38,9 +36,9 @@ use crate::{Error, Estimate, idle};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Wait {
     pub sectors: SectorCount,
-    /// Transfer time of a sector on the bus, if the wait is for several or the bus is slower.
+    /// Transfer time of a sector on the bus, if the media wait for several or the bus is slower.
     pub sector: Option<Estimate>,
-    /// Extra wait for all data of a write compared with the same number of sectors of a larger one.
+    /// Extra wait for all data of a write, compared with as many sectors of a larger write.
     pub least_delay: Span,
     #[serde(default)]
     pub unsure: Option<Undetermined>,
@@ -62,9 +60,9 @@ pub enum Undetermined {
 const MAX_SECTORS: u16 = 64;
 /// Size in sectors of the writes that detect whether the media overtake the bus.
 const PROBE_SECTORS: u16 = 9;
-/// Number of their sectors before the end of a track.
+/// Number of sectors of these writes that are before the end of a track.
 const SECTORS_BEFORE_END: u16 = 4;
-/// Size in sectors of the writes that measure a slower bus, unless tracks are short.
+/// Maximum size in sectors of the writes that measure a slower bus.
 const LONG_WRITE_SECTORS: u16 = 33;
 /// Maximum transfer time of a sector as a fraction of a revolution.
 const MAX_SECTOR_SHARE: f64 = 1.0 / 8.0;
@@ -109,8 +107,7 @@ impl Leads<'_, '_> {
                 }),
             };
         }
-        // The media wait for one sector. Without a minimum delay, a slower bus shows in the
-        // difference between two sectors and three.
+        // The media wait for one sector only. A minimum delay does not hide a slower bus here.
         if self.lead_of_size(3)?.median - two.median > MIN_DIFFERENCE_NS {
             return self.wait_on_slow_bus([one, two]);
         }
@@ -144,15 +141,14 @@ impl Leads<'_, '_> {
         idle::zones(self.setup.layout)[0].sectors()
     }
 
-    /// Returns the maximum size of a write: half a track leaves enough starting points.
+    /// Returns the maximum size of a write: half a track, so that there are enough starting points.
     fn room(&self) -> u16 {
         let half = self.sectors_per_track() / 2;
         half.clamp(3, u64::from(MAX_SECTORS)) as u16
     }
 
-    /// Returns true if each further sector of a write, and not just the second one, lengthens the
-    /// lead because the media would overtake the bus; `None` if that cannot be determined. A sector
-    /// makes a difference of only a few microseconds, so several are written.
+    /// Returns true if each sector of a write lengthens the lead because the media would overtake
+    /// the bus; `None` if unknown. Several are written, because the effect of one is small.
     fn is_overtaken(
         &mut self,
         one: ThresholdEstimate,
@@ -181,7 +177,7 @@ impl Leads<'_, '_> {
 
     /// Measures the lead of a write of `sectors`, of which `before` precede the end of a track,
     /// after a write on that track. Also returns the pause between the tracks, in nanoseconds;
-    /// `None` if no track is followed by another.
+    /// `None` if there is no such pair of tracks.
     fn across_tracks(&mut self, before: u16, sectors: u16) -> Result<Option<(f64, f64)>, Error> {
         let place = idle::zones(self.setup.layout)[0].clone();
         let (before, all) = (u64::from(before), u64::from(sectors));
@@ -200,19 +196,19 @@ impl Leads<'_, '_> {
         let (first, extent) = across.runs[0];
         let on_one = extent.sector_angle.as_revolutions() * all as f64 * self.pairs.clock.period();
         let pause = self.pairs.passing(first, sectors) - on_one;
-        let (narrow, max) = mtbrc::precision(self.setup.effort);
+        let (target_width, max) = mtbrc::precision(self.setup.effort);
         let kinds = (Access::Write, Access::Write);
         let start = Threshold::default();
         let route = |_: &mut crate::pairs::Pairs<'_, '_>, k: u32| {
             let (from, across) = routes[k as usize % routes.len()].clone();
             Ok((from, across, 0.0))
         };
-        let search = (self.pairs).search(kinds, (1, sectors), start, (narrow, max), route)?;
+        let search = (self.pairs).search(kinds, (1, sectors), start, (target_width, max), route)?;
         Ok(Some((search.found.median, pause)))
     }
 
-    /// Measures the number of sectors that the media wait for, at least two, and the extra wait:
-    /// the lead grows from that of `one` by the time of a `sector` while the media wait for all.
+    /// Measures the number of sectors that the media wait for, at least two, and the extra wait. As
+    /// long as they wait for all, the lead grows by the time of a `sector` for each further one.
     fn data_wait(&mut self, one: ThresholdEstimate, mut sector: Estimate) -> Result<Wait, Error> {
         let max = self.room();
         let (mut waits, mut beyond, mut next) = (2, None, 4.min(max));
@@ -230,7 +226,7 @@ impl Leads<'_, '_> {
         }
         let mut least_delay = 0.0;
         if beyond.is_some() {
-            // A write that is one sector longer waits neither for that sector nor for the delay.
+            // A write that is one sector longer does not wait for that sector or the delay.
             let each = sector.value.as_ns() as f64;
             let all = one.median + each * f64::from(waits - 1);
             least_delay = all - self.lead_of_size(waits + 1)?.median;
@@ -244,7 +240,7 @@ impl Leads<'_, '_> {
     }
 }
 
-/// Returns a delay in nanoseconds as a span; zero if it cannot be distinguished from zero.
+/// Returns a delay in nanoseconds as a span, or zero if it is negligible.
 fn zero_if_negligible(delay: f64) -> Span {
     if delay > MIN_DIFFERENCE_NS {
         span(delay)

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use diskarm_core::units::Lbn;
 
 use super::plan::{
-    Measured, Movement, coarse_first, distances, narrow, refinements, sharpest_bend, tracks,
+    Measured, Movement, coarse_first, distances, refinements, sharpest_bend, target_width, tracks,
 };
 use super::{SeekPoint, Seeks};
 use crate::clock::Access;
@@ -14,11 +14,11 @@ use crate::pairs::Pairs;
 use crate::threshold::{Threshold, ThresholdEstimate, span};
 use crate::{Disk, Effort, Error, Estimate, Setup};
 
-/// Number of trials that must confirm each side of an interval.
+/// Number of trials that must confirm each end of an interval.
 const CONFIRMATIONS: u32 = 3;
-/// The same next to a distance with varying seek times.
+/// The same if seek times over a neighbouring distance vary.
 const CONFIRMATIONS_NEAR_SCATTER: u32 = 20;
-/// Sufficient half-width of the interval of the directions, in nanoseconds.
+/// Target half-width of the interval when directions are compared, in nanoseconds.
 const RESOLUTION: f64 = 3e3;
 /// Minimum number of distances for a curve.
 const MIN: usize = 8;
@@ -36,8 +36,8 @@ pub(super) struct Curve<'a, 'd> {
     found: BTreeMap<u32, ThresholdEstimate>,
     /// Distances whose trials were inconclusive.
     inconclusive: BTreeSet<u32>,
-    /// True if some seek time has been seen to vary.
-    scatters: bool,
+    /// True if any seek time has been seen to vary.
+    has_varied: bool,
     max: u32,
 }
 
@@ -59,12 +59,12 @@ impl<'a, 'd> Curve<'a, 'd> {
             inward: 0.0,
             found: BTreeMap::new(),
             inconclusive: BTreeSet::new(),
-            scatters: false,
+            has_varied: false,
             max: setup.effort.choose([40, 100, 600]),
         })
     }
 
-    /// Measures all distances, or as many as the limits allow if those suffice.
+    /// Measures all distances, or as many as the limits allow. Fails if those are too few.
     pub fn measure(mut self) -> Result<Seeks, Error> {
         let stroke = self.ends.1 - self.ends.0;
         if stroke == 0 {
@@ -114,7 +114,7 @@ impl<'a, 'd> Curve<'a, 'd> {
         })
     }
 
-    /// Measures the extra time of inward seeks at a few distances.
+    /// Measures the extra time of inward seeks over a few distances.
     fn directions(&mut self, stroke: u32) -> Result<Estimate, Error> {
         let mut halves = Vec::new();
         let mut samples = 0;
@@ -144,12 +144,12 @@ impl<'a, 'd> Curve<'a, 'd> {
         })
     }
 
-    /// Measures the threshold of pairs over a distance, minus the one without a seek.
+    /// Measures the threshold of pairs over a distance, minus that of pairs without a seek.
     fn threshold(
         &mut self,
         distance: u32,
         near: Threshold,
-        narrow: f64,
+        target_width: f64,
         inward: impl Fn(u32) -> bool,
     ) -> Result<ThresholdEstimate, Error> {
         let (first, last) = self.ends;
@@ -158,7 +158,7 @@ impl<'a, 'd> Curve<'a, 'd> {
         let mut prior: Option<u32> = None;
         let route = |pairs: &mut Pairs<'_, '_>, k: u32| {
             let outer = match prior.filter(|_| access == Access::Write && !k.is_multiple_of(8)) {
-                // Back and forth: the head is where the last write left it.
+                // Seek back: the head is still where the last write left it.
                 Some(outer) => outer,
                 None => first + (u64::from(room) * u64::from(k / 2 % 5) / 4) as u32,
             };
@@ -173,13 +173,17 @@ impl<'a, 'd> Curve<'a, 'd> {
                 let shift = still + if inward { uneven } else { -uneven };
                 Ok((from, to, shift))
             };
-            // If read-ahead leaves the first cylinder, a full stroke is possible only outward.
+            // If read-ahead leaves the first cylinder, only an outward seek can be a full stroke.
             along(inward(k)).or_else(|_: Error| along(!inward(k)))
         };
-        let search =
-            self.pairs
-                .search((access, access), (1, 1), near, (narrow, self.max), route)?;
-        self.scatters |= search.found.scatters;
+        let search = self.pairs.search(
+            (access, access),
+            (1, 1),
+            near,
+            (target_width, self.max),
+            route,
+        )?;
+        self.has_varied |= search.found.is_contradictory;
         Ok(search.found)
     }
 
@@ -191,11 +195,12 @@ impl<'a, 'd> Curve<'a, 'd> {
         };
         let near = self.require(distance, near);
         let size = expected.map_or(0.0, |(time, _)| time);
-        let mut found = self.threshold(distance, near, narrow(size), |k| k % 2 == 0)?;
-        if found.uncertainty > narrow(found.median) && found.uncertainty <= narrow(size) {
-            // Much shorter than its neighbours.
+        let mut found = self.threshold(distance, near, target_width(size), |k| k % 2 == 0)?;
+        if found.uncertainty > target_width(found.median) && found.uncertainty <= target_width(size)
+        {
+            // The time is much shorter than expected, so the interval must be narrower.
             let near = self.require(distance, Threshold::near(found.median, found.uncertainty));
-            found = self.threshold(distance, near, narrow(found.median), |k| k % 2 == 0)?;
+            found = self.threshold(distance, near, target_width(found.median), |k| k % 2 == 0)?;
         }
         if found.is_bounded() {
             self.found.insert(distance, found);
@@ -205,19 +210,22 @@ impl<'a, 'd> Curve<'a, 'd> {
         Ok(())
     }
 
-    /// Demands more confirmations if some seek time varied, most at the next distance.
+    /// Demands more trials if any seek time has varied, and even more next to such a distance.
     fn require(&self, distance: u32, near: Threshold) -> Threshold {
         let below = self.found.range(..distance).next_back();
         let above = self.found.range(distance..).next();
         let mut neighbours = below.into_iter().chain(above);
-        match (self.scatters, neighbours.any(|(_, found)| found.scatters)) {
+        match (
+            self.has_varied,
+            neighbours.any(|(_, found)| found.is_contradictory),
+        ) {
             (false, _) => near.demand(CONFIRMATIONS),
             (true, false) => near.demand(CONFIRMATIONS).varying(),
             (true, true) => near.demand(CONFIRMATIONS_NEAR_SCATTER).varying(),
         }
     }
 
-    /// Interpolates the expected time from neighbouring distances, with its error.
+    /// Interpolates the expected time from neighbouring distances. Also returns its possible error.
     fn expected(&self, distance: u32) -> Option<(f64, f64)> {
         let mut below = self.found.range(..distance).rev();
         let mut above = self.found.range(distance..);
@@ -247,9 +255,9 @@ impl<'a, 'd> Curve<'a, 'd> {
     }
 }
 
-/// Combines values with their uncertainties: the mean of the middle three fifths of their weights,
-/// which fall with the square of the uncertainty. This limits the influence of disturbed distances
-/// and of those with varying seek times.
+/// Combines values with their uncertainties. Weights are inversely proportional to the square of
+/// the uncertainty, and a fifth of the total weight is cut off at either end before the mean is
+/// taken. This limits the influence of outliers and of distances with varying seek times.
 fn typical(mut values: Vec<(f64, f64)>) -> (f64, f64) {
     values.sort_by(|a, b| a.0.total_cmp(&b.0));
     let weight = |&(_, uncertainty): &(f64, f64)| uncertainty.powi(-2);
@@ -284,12 +292,12 @@ mod tests {
 
     #[test]
     fn uncertain_or_distant_values_have_little_weight() {
-        // Of five equally certain values, the mean of the middle three.
+        // Of five equally certain values, only the middle three count.
         let equal = [4.0, 1.0, 3.0, 90.0, 2.0].map(|value| (value, 1.0));
         let (value, uncertainty) = typical(equal.to_vec());
         assert!((value - 3.0).abs() < 1e-12, "{value}");
         assert_eq!(uncertainty, 2.0);
-        // Two with intervals a hundred times as wide have almost no weight.
+        // Two values with intervals a hundred times as wide have almost no weight.
         let values = [(-200.0, 100.0), (-99.0, 100.0), (0.0, 1.0), (1.0, 1.0)];
         let (value, _) = typical(values.to_vec());
         assert!((value - 0.5).abs() < 0.01, "{value}");

@@ -1,4 +1,4 @@
-//! The distances that are measured, and the tracks of their pairs.
+//! The distances to measure, and the tracks of the pairs for each.
 
 use std::collections::BTreeSet;
 
@@ -9,18 +9,18 @@ use crate::pairs::Pairs;
 use crate::track::Track;
 use crate::{Effort, Error};
 
-/// Sufficient half-width of an interval in nanoseconds, and as a fraction of the seek time.
-pub(super) const NARROW: (f64, f64) = (6e3, 0.0025);
+/// Target half-width of an interval: the larger of nanoseconds and a fraction of the seek time.
+pub(super) const TARGET_WIDTH: (f64, f64) = (6e3, 0.0025);
 
-/// Tolerated error of linear interpolation, in the same form.
+/// Tolerated error of linear interpolation, in the form of [`TARGET_WIDTH`].
 const MAX_BEND: (f64, f64) = (7e3, 0.0035);
 
-/// Returns the sufficient half-width of an interval for a seek of `time` nanoseconds.
-pub(super) fn narrow(time: f64) -> f64 {
-    NARROW.0.max(NARROW.1 * time)
+/// Returns the target half-width of the interval for a seek of `time` nanoseconds.
+pub(super) fn target_width(time: f64) -> f64 {
+    TARGET_WIDTH.0.max(TARGET_WIDTH.1 * time)
 }
 
-/// Maximum number of cylinders for the distances of the paper.
+/// Maximum number of cylinders for which the distances are those of the paper.
 const PAPER: u32 = 20_000;
 
 /// Returns the initial distances, up to `last` cylinders (section 5.3).
@@ -46,7 +46,7 @@ pub(crate) fn distances(last: u32) -> Vec<u32> {
 /// One in this many distances is measured first.
 const COARSE: usize = 6;
 
-/// Reorders the distances so that a few from the whole curve come first, in case time runs out.
+/// Moves distances spread over the whole curve to the front, in case time runs out.
 pub(crate) fn coarse_first(distances: &[u32]) -> Vec<u32> {
     let last = distances.len() - 1;
     let mut order: Vec<usize> = (0..=last).collect();
@@ -58,17 +58,16 @@ pub(crate) fn refinements(effort: Effort) -> u32 {
     effort.choose([0, 200, 400])
 }
 
-/// A point of a curve: distance, time in nanoseconds, and its uncertainty.
+/// A point of a curve: distance, time in nanoseconds, and uncertainty of the time.
 pub(crate) type Measured = (u32, f64, f64);
 
 /// Returns the middle of the interval with the largest interpolation error, unless it is small.
 pub(crate) fn sharpest_bend(points: &[Measured], inconclusive: &BTreeSet<u32>) -> Option<u32> {
     let slope =
         |a: usize, b: usize| (points[b].1 - points[a].1) / f64::from(points[b].0 - points[a].0);
-    // If the curve kept its outside slope up to a kink in the middle of the interval, the line
-    // would be off by half the difference of slopes times the width; with a smooth curve it is off
-    // by an eighth. The outside slope spans at least half the width: two close points do not
-    // determine it.
+    // The estimated error is half the difference between the slopes inside and outside the
+    // interval, times its width: the error if the outside slope continued to a kink in the middle.
+    // Outside slopes span at least half the width, because two close points do not suffice.
     let of_interval = |k: usize| {
         let (left, right) = (points[k].0, points[k + 1].0);
         let wide = right - left;
@@ -81,8 +80,8 @@ pub(crate) fn sharpest_bend(points: &[Measured], inconclusive: &BTreeSet<u32>) -
             .flatten()
             .map(|outside| (outside - inside).abs());
         let off = turns.fold(0.0, f64::max) * f64::from(wide) / 2.0;
-        // If seek times vary, points are less certain than requested, and bend the curve at random.
-        let excess = |k: usize| (points[k].2 - narrow(points[k].1)).max(0.0);
+        // If seek times vary, points are less certain than requested and bends are random.
+        let excess = |k: usize| (points[k].2 - target_width(points[k].1)).max(0.0);
         let allowed = MAX_BEND.0.max(MAX_BEND.1 * points[k].1) + 3.0 * excess(k).max(excess(k + 1));
         let middle = left + wide / 2;
         let is_wanted = wide > 1 && off > allowed && !inconclusive.contains(&middle);
@@ -92,7 +91,7 @@ pub(crate) fn sharpest_bend(points: &[Measured], inconclusive: &BTreeSet<u32>) -
     worst.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, d)| d)
 }
 
-/// Maximum distance of a track from the requested cylinder.
+/// Maximum distance of a track from the requested cylinder, plus one.
 const SHIFTS: u32 = 64;
 
 #[derive(Clone, Copy, Debug)]
@@ -103,9 +102,8 @@ pub(crate) struct Movement {
     pub inward: bool,
 }
 
-/// Returns the tracks of the two commands of a pair. The second is this many cylinders from the
-/// position of the head after the first, and under the same head if possible: otherwise a seek
-/// shorter than a head switch would be hidden. Both are between cylinders `first` and `last`.
+/// Returns the tracks of the two commands of a pair, both between cylinders `first` and `last`.
+/// Both are under the same head if possible, because a head switch would hide a shorter seek.
 pub(crate) fn tracks(
     pairs: &Pairs<'_, '_>,
     access: Access,
@@ -137,7 +135,7 @@ pub(crate) fn tracks(
     })
 }
 
-/// Returns the first pair of tracks under one head, or else the first pair.
+/// Returns the first pair of tracks under the same head or, if there is none, the first pair.
 pub(crate) fn first_pair(
     layout: &Layout,
     candidates: impl Iterator<Item = (Track, u32, u32)>,
@@ -180,11 +178,11 @@ mod tests {
     fn a_bend_is_found_only_if_points_are_certain() {
         // 10 ms, and 1 % more from cylinder 11 on.
         let time = |at: f64| 1e7 * if at > 10.0 { 1.01 } else { 1.0 };
-        let point = |at: u32| (at, time(f64::from(at)), narrow(time(f64::from(at))));
+        let point = |at: u32| (at, time(f64::from(at)), target_width(time(f64::from(at))));
         let points: [Measured; 6] = [0, 4, 8, 12, 16, 20].map(point);
         let none = BTreeSet::new();
         assert_eq!(sharpest_bend(&points, &none), Some(10));
-        let uncertain = points.map(|(at, time, narrow)| (at, time, 8.0 * narrow));
+        let uncertain = points.map(|(at, time, target_width)| (at, time, 8.0 * target_width));
         assert_eq!(sharpest_bend(&uncertain, &none), None);
     }
 

@@ -26,7 +26,7 @@ pub struct Options {
     pub seed: u64,
 }
 
-/// The results of all measurements. Each is `None` before its measurement and if that failed.
+/// The results of all measurements. A result is `None` until its measurement has succeeded.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Findings {
@@ -38,7 +38,7 @@ pub struct Findings {
     pub seeks: Option<Seeks>,
     pub read_hits: Option<ReadHits>,
     pub writes: Option<Writes>,
-    /// Writes to the buffer, and reads after writes.
+    /// Hits that are measured with writes.
     pub write_hits: Option<WriteHits>,
     pub write_seeks: Option<WriteSeeks>,
     /// Minimum times between completions.
@@ -50,24 +50,24 @@ pub struct Findings {
 /// The minimum time between the completions of two requests (MTBRC).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MtbrcFinding {
-    /// The kinds of requests, in words.
+    /// The kinds of the two requests, in words.
     pub name: String,
     pub mtbrc: Mtbrc,
     /// The pairs from which it was derived.
     pub pairs: Vec<Pair>,
 }
 
-/// The difference of seeks before writes from those before reads.
+/// How seeks before writes differ from those before reads.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum WriteSeeks {
-    /// They differ by a constant.
+    /// Their times differ by a constant.
     Parallel,
     Own(Seeks),
 }
 
 impl Findings {
-    /// Returns the drive without its buffer, if enough is known for a model.
+    /// Returns a specification without the buffer, if enough is known for a model.
     pub fn mechanism(&self) -> Option<Spec> {
         let mut spec = Spec {
             geometry: self.layout.as_ref()?.found.geometry.clone(),
@@ -77,14 +77,14 @@ impl Findings {
         Some(spec)
     }
 
-    /// Returns the seeks before reads, or else those by the SEEK command.
+    /// Returns the seeks before reads or, if they are unknown, those of the SEEK command.
     pub(super) fn any_seeks(&self) -> Option<Cow<'_, Seeks>> {
         let by_command = || Some(Cow::Owned(self.seek_commands.as_ref()?.mean()));
         self.seeks.as_ref().map(Cow::Borrowed).or_else(by_command)
     }
 
-    /// Returns all timing parameters if enough is known for a model: rotation, seeks, and the time
-    /// until the arm is free. Unknown overheads are zero.
+    /// Returns all timing parameters, if enough is known for a model: the rotation, the seeks, and
+    /// the time until the arm is free. Unknown overheads are zero.
     pub fn timing(&self) -> Option<Timing> {
         Some(Timing {
             rotation: self.rotation?,
@@ -153,8 +153,8 @@ impl Checkpoint {
         }
     }
 
-    /// Marks the drive as simulated from this specification. Only runs with the same specification
-    /// continue from this checkpoint: the file may have been edited since.
+    /// Records that the drive is simulated from `spec`. A run continues from this checkpoint only
+    /// if it has the same specification, because the file may have been edited.
     #[must_use]
     pub fn simulating(self, spec: &Spec) -> Self {
         let text = diskarm_drives::text::specification(spec, &|_| None);
@@ -171,7 +171,7 @@ impl Checkpoint {
         text.expect("all keys are strings and all numbers are finite") + "\n"
     }
 
-    /// Parses the content of a checkpoint file of this version of the program.
+    /// Parses a checkpoint file, which must have the current format.
     pub fn parse(text: &str) -> Result<Self, String> {
         let malformed = |error| format!("not a checkpoint: {error}");
         let found: serde_json::Value = serde_json::from_str(text).map_err(malformed)?;
@@ -184,7 +184,7 @@ impl Checkpoint {
         }
     }
 
-    /// Checks that a run of `other` may continue from here: on the same drive with equal options.
+    /// Checks that a run with the drive and options of `other` may continue from this checkpoint.
     pub fn check(&self, other: &Self) -> Result<(), String> {
         if self.drive != other.drive || self.identity != other.identity {
             let name = |of: &Self| {

@@ -83,7 +83,7 @@ fn buffer(context: &mut Context<'_, '_>) -> Result<(), Error> {
         Error::Undecided("too few times are known to distinguish buffers".to_owned())
     })?;
     let hits = context.findings.write_hits.unwrap_or_default();
-    // A model of the drive needs the overheads of writes.
+    // To use writes, a model of the drive needs their overheads.
     let writes = context.options.writes && context.findings.writes.is_some();
     let found = context.measure(|disk, setup| {
         if writes {
@@ -153,7 +153,7 @@ impl Context<'_, '_> {
     }
 }
 
-/// Names a kind of pairs as in the paper.
+/// Names a kind of pair as the paper does.
 fn pair_name(kind: Kind) -> String {
     let place = match kind.to {
         To::SameTrack => "same track".to_owned(),
@@ -178,9 +178,9 @@ pub struct Measurement {
     /// The names of the measurements that must have succeeded.
     pub needs: &'static [&'static str],
     pub writes: bool,
-    /// Usual duration in seconds on the drive, by effort: the median over the catalogue.
+    /// Typical duration in seconds by effort: the median over the drives of the catalogue.
     usual: [f64; 3],
-    /// Weight of its share of a run's time.
+    /// Share of the time of a run, relative to the shares of other measurements.
     pub(super) share: f64,
     pub(super) run: fn(&mut Context<'_, '_>) -> Result<(), Error>,
 }
@@ -191,7 +191,7 @@ impl Measurement {
     }
 
     pub(super) fn seed(&self, seed: u64) -> u64 {
-        // FNV-1a, so that a new measurement does not change the others' seeds.
+        // FNV-1a, so that a new measurement does not change the seeds of the others.
         let mix = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
         self.name.bytes().fold(0xcbf2_9ce4_8422_2325 ^ seed, mix)
     }
@@ -209,7 +209,7 @@ pub const MEASUREMENTS: &[Measurement] = &[
     },
     Measurement {
         name: "layout",
-        summary: "location of blocks: zones, skews, spare space, slips",
+        summary: "locations of blocks: zones, skews, spare space, slips",
         needs: &["rotation"],
         writes: false,
         usual: [1.5, 1.5, 1.5],
@@ -218,7 +218,7 @@ pub const MEASUREMENTS: &[Measurement] = &[
     },
     Measurement {
         name: "idle",
-        summary: "time until the arm is idle after a read",
+        summary: "time until the arm is free after a read",
         needs: &["rotation", "layout"],
         writes: false,
         usual: [15.0, 15.0, 15.0],
@@ -281,7 +281,7 @@ pub const MEASUREMENTS: &[Measurement] = &[
     },
     Measurement {
         name: "write-seeks",
-        summary: "seek times before writes, where they differ",
+        summary: "seek times before writes, if they differ from those before reads",
         needs: &["seeks"],
         writes: true,
         usual: [7.3, 6.8, 9.8],
@@ -299,7 +299,7 @@ pub const MEASUREMENTS: &[Measurement] = &[
     },
     Measurement {
         name: "write-mtbrc",
-        summary: "minimum times between completions where one is a write",
+        summary: "minimum times between the completions of pairs with a write",
         needs: &["idle"],
         writes: true,
         usual: [21.2, 26.8, 69.7],
@@ -308,7 +308,7 @@ pub const MEASUREMENTS: &[Measurement] = &[
     },
     Measurement {
         name: "seek-commands",
-        summary: "seek times by the SEEK command, to compare",
+        summary: "seek times of the SEEK command, for comparison",
         needs: &["idle"],
         writes: false,
         usual: [22.9, 100.1, 342.8],
@@ -317,7 +317,7 @@ pub const MEASUREMENTS: &[Measurement] = &[
     },
     Measurement {
         name: "buffer",
-        summary: "segments, read-ahead and write caching: facts of the buffer",
+        summary: "properties of the buffer: segments, read-ahead and write caching",
         needs: &["reads", "seeks"],
         writes: false,
         usual: [15.6, 17.2, 20.8],

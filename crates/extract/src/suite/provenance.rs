@@ -19,7 +19,7 @@ use crate::seek::Seeks;
 pub enum Provenance {
     Measured {
         method: String,
-        /// Half the width of its interval, with its unit; `None` if exact or one of several.
+        /// Half the width of its interval, with the unit; `None` if the value is exact or a choice.
         spread: Option<String>,
         samples: Option<u64>,
     },
@@ -29,10 +29,9 @@ pub enum Provenance {
     Unknown(String),
 }
 
-/// Start of the remark on a value that was not determined.
 const NOT_DETERMINED: &str = "Not determined: ";
 
-/// Returns the keys of a specification whose remarks mark them as not determined.
+/// Returns the keys of a specification whose remarks say that they were not determined.
 pub fn undetermined_keys(text: &str) -> Result<BTreeSet<&'static str>, InputError> {
     let remarks = diskarm_drives::text::remarks(text)?.into_iter();
     let undetermined = remarks.filter(|(_, remark)| remark.starts_with(NOT_DETERMINED));
@@ -98,7 +97,7 @@ fn curve(by: &str, seeks: &Seeks) -> Provenance {
     spreads.sort_unstable();
     let spread = spreads.last().map(|max| {
         let usual = spreads[spreads.len() / 2].as_ms();
-        format!("{usual:.4} ms in the median, {:.4} ms at most", max.as_ms())
+        format!("{usual:.4} ms (median), {:.4} ms (maximum)", max.as_ms())
     });
     let mut method = format!("{by} over {} distances, inward and outward", spreads.len());
     if let Some(remark) = &seeks.remark {
@@ -119,14 +118,14 @@ const OF_TWO_COMPLETIONS: &str = "The smaller of the overheads after reads and a
 const ONE_COMMAND: &str =
     "commands are sent one at a time, which does not show how many the drive queues";
 
-/// The reason why a wait for data does not show the bus rate of writes.
+/// The reason why a wait for data does not determine the bus rate of writes.
 const SLOW_BUS: &str = "media that wait for more sectors delay writes just like a bus that is \
      slower than the media, and no pause between tracks distinguishes them";
 
 const NO_READ_HIT: &str = "no read was served by the buffer";
 
 impl Checkpoint {
-    /// Returns the provenance of the value of a key; `None` for keys that no measurement covers.
+    /// Returns the provenance of the value of a key; `None` for keys that are never measured.
     fn provenance(&self, key: &str) -> Option<Provenance> {
         if let Some(found) = self.buffer(key) {
             return Some(found);
@@ -143,7 +142,7 @@ impl Checkpoint {
         }
     }
 
-    /// Returns why a measurement did not find something; `otherwise` if it succeeded.
+    /// Returns the reason why a measurement failed or was skipped; `otherwise` if it succeeded.
     fn why_not(&self, measurement: &str, otherwise: &str) -> String {
         match self.record(measurement).map(|record| &record.outcome) {
             Some(Outcome::Failed(error)) => format!("measuring {measurement} failed: {error}"),
@@ -153,7 +152,7 @@ impl Checkpoint {
         }
     }
 
-    /// Returns the provenance of a time; `otherwise` is the reason if it was not found.
+    /// Returns the provenance of a time; `otherwise` is the reason if it does not occur.
     fn time(
         &self,
         measurement: &str,
@@ -172,7 +171,7 @@ impl Checkpoint {
         let fact = facts.iter().find(|fact| fact.key == key)?;
         Some(match &fact.finding {
             Finding::Found { agreed, trials, .. } => Provenance::Measured {
-                method: format!("test vectors, {agreed} of {trials} in its favour"),
+                method: format!("test vectors, of which {agreed} of {trials} support the value"),
                 spread: None,
                 samples: Some(u64::from(*trials)),
             },
@@ -185,14 +184,16 @@ impl Checkpoint {
         let method = chosen.method;
         match name {
             "sectors" | "sector_bytes" => Some(exact("READ CAPACITY")),
-            "order" if method == layout::Method::Timing => Some(assumption(timing::ASCENDING)),
+            "order" if method == layout::Method::Timing => {
+                Some(assumption(timing::ASSUMED_ASCENDING))
+            }
             "surfaces" | "cylinders" | "sparing" | "order" => Some(exact(&method.to_string())),
             "zones" => {
                 let zones = &chosen.found.geometry.zones;
                 let slips: usize = zones.iter().map(|zone| zone.slips.len()).sum();
                 let defects: usize = zones.iter().map(|zone| zone.defects.len()).sum();
                 let mut assumed = chosen.found.assumed.iter();
-                let unplaced = if assumed.any(|assumed| assumed == timing::UNPLACED) {
+                let unplaced = if assumed.any(|assumed| assumed == timing::UNKNOWN_SLIPS) {
                     " whose tracks are known but not their sectors"
                 } else {
                     ""
@@ -233,7 +234,7 @@ impl Checkpoint {
             "head_switch" => self.time(
                 "reads",
                 findings.reads.map(|reads| reads.head_switch),
-                "pairs of reads on one track and on two of a cylinder",
+                "pairs of reads on one track and on two tracks of a cylinder",
                 "",
             ),
             "cylinder_settle" => {
@@ -276,7 +277,7 @@ impl Checkpoint {
         })
     }
 
-    /// Returns the provenance of overheads that reads alone show.
+    /// Returns the provenance of overheads that are measured with reads only.
     fn reads(&self, name: &str) -> Option<Provenance> {
         let findings = &self.findings;
         let hit = findings.read_hits.and_then(|hits| hits.after_read);
@@ -296,7 +297,7 @@ impl Checkpoint {
         })
     }
 
-    /// Returns the provenance of overheads that only writes show.
+    /// Returns the provenance of overheads that are measured with writes.
     fn writes(&self, name: &str) -> Option<Provenance> {
         let Some(written) = &self.findings.writes else {
             let why = self.why_not("writes", "");
@@ -341,8 +342,8 @@ impl Checkpoint {
                 ),
                 Some(Undetermined::Missed) => unknown(
                     "writes of several sectors lose revolutions on the media, as on a drive with \
-                     a very small buffer, so the number of sectors that the media wait for does \
-                     not show",
+                     a very small buffer, so they do not show how many sectors the media wait \
+                     for",
                 ),
             },
             _ => return None,
@@ -374,7 +375,7 @@ impl Checkpoint {
                 sector,
             ),
             None => {
-                let why = self.why_not("writes", "no write shows it");
+                let why = self.why_not("writes", "no write reveals it");
                 unknown(&format!("{why}; assumed to equal the bus rate of reads"))
             }
         }
@@ -396,7 +397,7 @@ fn is_switch_bounded(findings: &Findings) -> bool {
 #[derive(Clone, Debug, PartialEq)]
 pub struct MeasuredDrive {
     pub spec: Spec,
-    /// The provenance of its values, in the order of the manual.
+    /// The provenance of the values, in the order of the manual.
     pub values: Vec<MeasuredValue>,
     /// The assumptions in the layout, each a full sentence.
     pub assumed: Vec<String>,
@@ -405,15 +406,15 @@ pub struct MeasuredDrive {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct MeasuredValue {
     pub key: &'static str,
-    /// The value as in a specification; `None` for curves, zones and strings.
+    /// The value in the form of a specification; `None` for curves, zones and strings.
     pub value: Option<String>,
     #[serde(rename = "how")]
     pub provenance: Provenance,
 }
 
 impl MeasuredDrive {
-    /// Describes the drive that was measured in the run of `checkpoint`. Fails if the rotation,
-    /// layout or seeks are missing, or the findings are not consistent.
+    /// Describes the drive measured by the run of `checkpoint`. Fails if the rotation, the layout,
+    /// the idle time or the seeks are missing, or if the findings contradict each other.
     pub fn new(checkpoint: &Checkpoint, name: &str) -> Result<Self, String> {
         let findings = &checkpoint.findings;
         let (Some(chosen), Some(mechanism)) = (&findings.layout, findings.mechanism()) else {
@@ -478,7 +479,7 @@ fn source(checkpoint: &Checkpoint, assumed: &[String]) -> Source {
     }
 }
 
-/// Resets values that contradict others to their defaults. Returns their keys with the reasons.
+/// Resets contradictory values to their defaults. Returns their keys, each with the reason.
 fn make_consistent(spec: &mut Spec) -> Result<Vec<(String, String)>, String> {
     let mut refused = Vec::new();
     while let Some((path, expected)) = spec.contradiction() {

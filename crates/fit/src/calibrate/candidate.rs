@@ -9,7 +9,7 @@ use diskarm_core::spec::{Key, KeyKind, Mechanics, SeekCurve, Spec, Value, Variat
 use diskarm_core::units::{Cylinder, Span};
 use diskarm_drives::text::Edit;
 
-/// A specification whose seek curves are corrections to the given ones.
+/// A specification whose seek curves are the given ones plus corrections.
 #[derive(Clone)]
 pub struct Candidate {
     /// The specification without corrections to its seek curves.
@@ -31,7 +31,7 @@ pub enum Coordinate {
 }
 
 /// The scale of the penalty for a seek time that falls from one knot to the next, in milliseconds.
-const FALL_MS: f64 = 0.05;
+const FALL_SCALE_MS: f64 = 0.05;
 
 /// The overheads before the media access of a read and of a write.
 const READ_MISS: [&str; 2] = [
@@ -43,8 +43,8 @@ const WRITE_MISS: [&str; 2] = [
     "overheads.write_miss_after_write",
 ];
 
-/// Keys that a trace shows only in sums, so that none can move alone, each with its factor. If a
-/// bus rate moves, the related overhead compensates for it in a request of eight sectors.
+/// Keys that a trace shows only in sums, so that none can move alone. Each has a factor. If a bus
+/// rate moves, the related overhead compensates for it in a request of eight sectors.
 const KEY_GROUPS: &[&[(&str, f64)]] = &[
     &[
         ("overheads.read_hit_after_read", 1.0),
@@ -165,9 +165,9 @@ impl Candidate {
         parameters.chain(seeks).collect()
     }
 
-    /// Returns the directions to search: each coordinate, and groups of coordinates. If inward
-    /// seeks slow down at all distances except one cylinder, the move to the next track, the
-    /// shortest seeks compensate for it. All seeks of reads or of writes also move together.
+    /// Returns the directions to search: each coordinate, and groups of coordinates. One group
+    /// changes inward seeks except those over one cylinder, which move to the next track: the
+    /// shortest seeks compensate for the change. Others move all seeks of reads or of writes.
     pub fn directions(&self) -> Vec<Direction> {
         let all = self.coordinates();
         let mut directions: Vec<Direction> = all.iter().map(|&at| vec![(at, 1.0)]).collect();
@@ -187,7 +187,7 @@ impl Candidate {
             knots.map(|at| (at, 1.0)).collect()
         };
         let seeks = [knots(Coordinate::ReadSeek), knots(Coordinate::WriteSeek)];
-        // Ranges of distances, whose knots cannot move one by one.
+        // Neighbouring knots move together, because the prior resists moves of single knots.
         for three in seeks.iter().flat_map(|knots| knots.windows(3)) {
             directions.push(three.to_vec());
         }
@@ -195,7 +195,7 @@ impl Candidate {
             if seeks.is_empty() {
                 continue;
             }
-            // Overheads that are contained in the seek curve.
+            // Moves time from the seek curve to the overheads.
             let mut moved: Direction = seeks.iter().map(|&(at, _)| (at, -1.0)).collect();
             let keys = overheads.iter();
             moved.extend(keys.filter_map(|key| Some((parameter(key)?, 1.0))));
@@ -269,14 +269,14 @@ impl Candidate {
             let squares = added.iter().map(|ms| (ms / SEEK_PRIOR_MS).powi(2));
             sum += squares.sum::<f64>();
             let steps = added.windows(2).map(|w| (w[1] - w[0]) / SEEK_STEP_MS);
-            // Robust: a large step that the data clearly show costs only its logarithm.
+            // This is robust: a large step that the data clearly show costs only its logarithm.
             sum += steps.map(|step| 2.0 * (step * step).ln_1p()).sum::<f64>();
         }
         // A longer seek takes no less time, unless the trace clearly shows it: the RZ26 takes long
         // to settle before writes after seeks of 160 to 700 cylinders only, and the Cheetah 4LP
         // before any request after seeks of 50 to 400 only.
         for curve in curves() {
-            let squares = curve.falls_ms().map(|ms| (ms / FALL_MS).powi(2));
+            let squares = curve.falls_ms().map(|ms| (ms / FALL_SCALE_MS).powi(2));
             sum += squares.map(|square| 2.0 * square.ln_1p()).sum::<f64>();
         }
         -0.5 * sum
@@ -350,7 +350,7 @@ impl Curve {
         })
     }
 
-    /// Returns the corrected curve, with every distance up to twenty cylinders, then ever fewer.
+    /// Returns the corrected curve, with every distance up to 32 cylinders and fewer beyond.
     pub fn corrected(&self) -> SeekCurve {
         let last = self.given.len() as u32 - 1;
         let mut points = Vec::new();
@@ -376,7 +376,7 @@ pub struct Parameter {
 
 impl Parameter {
     /// Returns the prior standard deviation of its value from `given_ms`, in milliseconds. A bus
-    /// has a standard rate, which data sheets give: deviations in a trace have another cause.
+    /// has a standard rate, which data sheets give, so deviations in a trace have another cause.
     pub fn prior_ms(&self, given_ms: f64) -> f64 {
         if self.is_rate() && given_ms > 0.0 {
             BUS_PRIOR * given_ms
@@ -390,7 +390,7 @@ impl Parameter {
         matches!(self.key.path, "bus.read_sector" | "bus.write_sector")
     }
 
-    /// Returns its value in milliseconds; `None` if the specification does not have it.
+    /// Returns its value in milliseconds; `None` if the specification does not have the key.
     fn get(&self, spec: &Spec) -> Option<f64> {
         match self.key.get(spec) {
             Some(Value::Time(time)) => Some(time.as_ms()),
@@ -398,7 +398,7 @@ impl Parameter {
         }
     }
 
-    /// Sets it within its bounds, if the specification has it.
+    /// Sets its value within its bounds, if the specification has the key.
     fn set(&self, spec: &mut Spec, ms: f64) {
         let signed = matches!(self.key.kind, KeyKind::Time { signed: true });
         let ms = if signed { ms } else { ms.max(0.0) };

@@ -29,11 +29,11 @@ pub struct FittedNumber {
     pub is_doubtful: bool,
 }
 
-/// A bus rate is doubtful if it is this many deviations of its prior from the given one.
-const DOUBTFUL: f64 = 3.0;
+/// A bus rate is doubtful if it is this many prior deviations away from the given one.
+const DOUBTFUL_DEVIATIONS: f64 = 3.0;
 
 /// A number counts as determined if the trace at least halves its uncertainty.
-const DETERMINED: f64 = 0.5;
+const DETERMINED_RATIO: f64 = 0.5;
 
 /// A number keeps its fitted value if the given one lowers the log-likelihood by more than this.
 const WORTH_KEEPING: f64 = 2.0;
@@ -48,7 +48,7 @@ pub struct Certainty {
 }
 
 impl Certainty {
-    /// Returns the result if nothing is determined and all of `given` stays.
+    /// Returns the result in which nothing is determined and `given` is unchanged.
     pub fn as_given(given: &Candidate) -> Self {
         let all = given.coordinates().into_iter();
         Self {
@@ -68,7 +68,7 @@ pub fn assess(search: &mut Search<'_>) -> Certainty {
     for at in search.candidate.coordinates() {
         let certainty = deviation(search, at);
         if let Some(sd_ms) = certainty
-            && sd_ms < DETERMINED * Candidate::prior_ms(at)
+            && sd_ms < DETERMINED_RATIO * Candidate::prior_ms(at)
         {
             determined.push((at, sd_ms));
             continue;
@@ -114,7 +114,7 @@ fn is_doubtful(at: Coordinate, given_ms: f64, fitted_ms: f64) -> bool {
     };
     let parameter = &PARAMETERS[i];
     let deviations = (fitted_ms - given_ms).abs() / parameter.prior_ms(given_ms);
-    parameter.is_rate() && given_ms > 0.0 && deviations > DOUBTFUL
+    parameter.is_rate() && given_ms > 0.0 && deviations > DOUBTFUL_DEVIATIONS
 }
 
 fn quantity(candidate: &Candidate, at: Coordinate) -> Quantity {
@@ -138,7 +138,7 @@ fn deviation(search: &Search<'_>, at: Coordinate) -> Option<f64> {
     };
     let center = score(0.0);
     let mut step = Candidate::prior_ms(at) / 8.0;
-    // The step must match the deviation: over a much longer or shorter one, the likelihood curves
+    // The step must match the deviation: over a much longer or shorter step, the likelihood curves
     // differently.
     for _ in 0..3 {
         let fall = 2.0 * center - score(step) - score(-step);
@@ -162,9 +162,8 @@ pub struct Covariance {
 /// Two numbers whose sum or difference is more certain than either.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CorrelatedPair {
-    /// The indices of the two, the lower first.
-    pub of: [usize; 2],
-    /// Their correlation, from -1 to 1.
+    /// The indices of the two numbers, the lower first.
+    pub indices: [usize; 2],
     pub correlation: f64,
     /// The standard deviation of their sum if the correlation is negative, and of their difference
     /// if it is positive, in milliseconds.
@@ -187,13 +186,13 @@ impl Covariance {
     pub fn pairs(&self) -> Vec<CorrelatedPair> {
         let numbers = self.ms2.len();
         let all = (0..numbers).flat_map(|i| (i + 1..numbers).map(move |j| [i, j]));
-        let correlated = all.filter_map(|of @ [i, j]| {
+        let correlated = all.filter_map(|indices @ [i, j]| {
             let both = self.ms2[i][j];
             let correlation = both / (self.sd_ms(i) * self.sd_ms(j));
             let variance = self.ms2[i][i] + self.ms2[j][j] - 2.0 * both.abs();
             let is_better = variance < self.ms2[i][i].min(self.ms2[j][j]);
             (is_better && correlation.abs() >= MIN_CORRELATION).then_some(CorrelatedPair {
-                of,
+                indices,
                 correlation,
                 sd_ms: variance.max(0.0).sqrt(),
             })
@@ -204,8 +203,8 @@ impl Covariance {
     }
 }
 
-/// Returns the covariance of the numbers `at` around a search's candidate. Each comes with its
-/// deviation if all others are fixed, from the curvature of the likelihood alone; correlations
+/// Returns the covariance of the numbers `at` around a search's candidate. `at` has their
+/// deviations with all others fixed, from the curvature of the likelihood alone. Correlations
 /// follow from products of the slopes of each row's density. The prior is added.
 fn covariance(search: &Search<'_>, at: &[(Coordinate, f64)]) -> Covariance {
     let slopes: Vec<Vec<f64>> = at.iter().map(|&step| slope(search, step)).collect();
@@ -215,8 +214,8 @@ fn covariance(search: &Search<'_>, at: &[(Coordinate, f64)]) -> Covariance {
     combine(&slopes, &sds, &priors)
 }
 
-/// Returns the covariance of numbers with the given slopes of each part of the likelihood,
-/// deviations according to the trace alone with all others fixed, and deviations of their priors.
+/// Returns the covariance of numbers, given the slopes of each part of the likelihood, the
+/// deviations from the trace alone with all others fixed, and the deviations of the priors.
 fn combine(slopes: &[Vec<f64>], sds_ms: &[f64], priors_ms: &[f64]) -> Covariance {
     let product = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
     let lengths: Vec<f64> = slopes.iter().map(|s| product(s, s).sqrt()).collect();
@@ -319,7 +318,7 @@ mod tests {
         near(covariance.ms2[0][1], -3.99 / 4.0);
         let pairs = covariance.pairs();
         assert_eq!(pairs.len(), 1);
-        assert_eq!(pairs[0].of, [0, 1]);
+        assert_eq!(pairs[0].indices, [0, 1]);
         near(pairs[0].correlation, -3.99 / 4.01);
         near(pairs[0].sd_ms, 0.1);
     }
@@ -337,7 +336,7 @@ mod tests {
     }
 
     /// Calculated by hand: a single number with a deviation of 0.3 according to the trace and a
-    /// prior of 0.4 has the information 1 / 0.09 + 1 / 0.16 = 1 / 0.0576. No others are fixed.
+    /// prior of 0.4 has the information 1 / 0.09 + 1 / 0.16 = 1 / 0.0576. There are no others.
     #[test]
     fn both_deviations_include_trace_and_prior() {
         let one = combine(&[vec![1.0, 2.0]], &[0.3], &[0.4]);

@@ -1,19 +1,19 @@
 //! The likelihood of a measured trace under a specification.
 //!
-//! Each request is predicted from the previous rows; its response then has a density:
+//! Each request is predicted from the previous rows. Its response then has a probability density:
 //!
 //! * Errors of buffered requests are Laplace-distributed: sharp, with heavy tails.
 //! * So are errors of media accesses if the platter's angle is known, around the predicted instant
 //!   and one revolution before and after it. The weights of these three follow from the predicted
 //!   rotational wait: an arm with scatter [`Noise::arm_ms`] that arrives just before its sector
 //!   misses it almost half the time.
-//! * A read that the buffer should serve fails with probability [`Noise::failures`]: then the media
-//!   serve it, at any angle.
+//! * A read that the buffer should serve fails with probability [`Noise::failures`]: in that case
+//!   the media serve it, at any angle.
 //! * If the angle is unknown, the wait is uniform over a revolution, with edges blurred by the
 //!   scatter of the arm. All information about overheads and seeks is in these edges.
 //!
 //! A few percent of the requests follow no model. They have a flat density, so that none of them
-//! outweighs the others. Random behaviours that explain the scatter become keys of the
+//! outweighs all other requests. Random behaviours that explain the scatter become keys of the
 //! specification.
 
 use std::sync::Arc;
@@ -33,8 +33,8 @@ pub struct Trace {
     pub classes: Vec<(usize, Relation)>,
 }
 
-/// The number of kinds of rows: two directions, and seek distances of no cylinder, one, two and
-/// three, and so on by factors of two.
+/// The number of kinds of rows: two directions, each with seek distances of 0, 1, 2 to 3, 4 to 7
+/// cylinders, and so on.
 pub const KINDS: usize = 2 * 33;
 
 /// Returns the shortest and the longest distance of a kind of row; `None` without movement.
@@ -60,8 +60,8 @@ impl Trace {
         Self { rows, classes }
     }
 
-    /// Follows all rows with a drive of `spec` over `layout`; passes each observation, and whether
-    /// the platter's angle was known before, to `each`.
+    /// Replays all rows on a drive with this `spec` and `layout`; passes each observation to
+    /// `each`, with whether the platter's angle was known beforehand.
     pub fn follow(
         &self,
         spec: &Spec,
@@ -77,10 +77,10 @@ impl Trace {
 pub const EVIDENCE: f64 = 10.0;
 
 /// The share of outliers among requests.
-const STRAY: f64 = 0.02;
+const OUTLIERS: f64 = 0.02;
 
 /// The probability that a request loses or gains a revolution regardless of its own wait.
-const SLIP: f64 = 0.02;
+const SLIP_CHANCE: f64 = 0.02;
 
 /// One row of a trace, with a candidate's prediction.
 #[derive(Clone, Copy, Debug)]
@@ -127,7 +127,7 @@ impl Row {
 }
 
 /// The standard deviations of the arm's arrival that are tried, in milliseconds.
-const ARMS_MS: [f64; 14] = [
+const TRIED_ARM_MS: [f64; 14] = [
     0.03, 0.05, 0.07, 0.1, 0.15, 0.2, 0.3, 0.4, 0.6, 0.9, 1.3, 1.8, 2.4, 3.0,
 ];
 
@@ -158,17 +158,16 @@ impl Noise {
     /// Returns the log density (per millisecond) of a row's response; a revolution is `period_ms`.
     pub fn ln_density(&self, row: &Row, period_ms: f64) -> f64 {
         let explained = self.density(row, period_ms);
-        ((1.0 - STRAY) * explained + stray_density(period_ms)).ln()
+        ((1.0 - OUTLIERS) * explained + outlier_density(period_ms)).ln()
     }
 
-    /// Returns the sum of [`Self::ln_density`] over `rows`.
     pub fn ln_likelihood<'r>(&self, rows: impl Iterator<Item = &'r Row>, period_ms: f64) -> f64 {
         rows.map(|row| self.ln_density(row, period_ms)).sum()
     }
 
     /// Returns true if a response is more likely as predicted than as an outlier.
     pub fn explains(&self, row: &Row, period_ms: f64) -> bool {
-        (1.0 - STRAY) * self.density(row, period_ms) > stray_density(period_ms)
+        (1.0 - OUTLIERS) * self.density(row, period_ms) > outlier_density(period_ms)
     }
 
     /// Returns the density of a response that is not an outlier.
@@ -177,7 +176,7 @@ impl Noise {
         if !matches!(row.predicted.outcome, Outcome::Hit | Outcome::PartialHit) {
             return served;
         }
-        // A read that failed is served by the media at some angle.
+        // The media serve a failed read at some angle.
         let failed = if row.has_failed() {
             self.at_any_angle(&row.explained, row, period_ms)
         } else {
@@ -192,14 +191,14 @@ impl Noise {
         match completion.outcome {
             Outcome::Hit | Outcome::Absorbed => laplace(error_ms, self.buffer_ms),
             Outcome::PartialHit if row.is_locked => {
-                self.near_an_angle(error_ms, period_ms, [SLIP; 2])
+                self.near_an_angle(error_ms, period_ms, [SLIP_CHANCE; 2])
             }
             Outcome::Miss if row.is_locked => {
                 let arm_ms = self.arm_ms[row.kind];
                 let wait_ms = completion.breakdown.rotation.as_ms();
                 let late = normal(-wait_ms / arm_ms);
                 let early = normal((wait_ms - period_ms) / arm_ms);
-                let slip = |chance: f64| (1.0 - 2.0 * SLIP) * chance + SLIP / 2.0;
+                let slip = |chance: f64| (1.0 - 2.0 * SLIP_CHANCE) * chance + SLIP_CHANCE / 2.0;
                 self.near_an_angle(error_ms, period_ms, [slip(early), slip(late)])
             }
             Outcome::Miss | Outcome::PartialHit => self.at_any_angle(completion, row, period_ms),
@@ -220,7 +219,7 @@ impl Noise {
         let (mut buffered, mut failed) = (0u32, 0u32);
         for row in rows {
             let error = row.error_ms().abs();
-            // Whether the buffer has other blocks may depend on the unknown angle of the platter.
+            // For other requests, a hit may depend on the unknown angle of the platter.
             if row.relation == Relation::Sequential {
                 let read = matches!(row.predicted.outcome, Outcome::Hit | Outcome::PartialHit);
                 buffered += u32::from(read);
@@ -238,18 +237,19 @@ impl Noise {
         self.media_ms = laplace_scale(media, Self::UNKNOWN.media_ms);
         self.failures = (f64::from(failed) + 0.5) / (f64::from(buffered) + 100.0);
         let all: Vec<&Row> = rows.iter().collect();
-        let common = self.arm_of(&all, period_ms, |_| 0.0);
+        let common = self.arm_deviation(&all, period_ms, |_| 0.0);
         self.arm_ms = [common; KINDS];
         for kind in 0..KINDS {
             let own: Vec<&Row> = rows.iter().filter(|row| row.kind == kind).collect();
             let penalty = |arm_ms: f64| ((arm_ms / common).ln() / ARM_PRIOR).powi(2) / 2.0;
-            self.arm_ms[kind] = self.arm_of(&own, period_ms, penalty);
+            self.arm_ms[kind] = self.arm_deviation(&own, period_ms, penalty);
         }
     }
 
-    /// Returns the scatter of the arm that makes `rows` most likely, minus the `penalty` for it.
-    fn arm_of(&self, rows: &[&Row], period_ms: f64, penalty: impl Fn(f64) -> f64) -> f64 {
-        most_likely_arm(|arm_ms| {
+    /// Returns the scatter of the arm that maximizes the log likelihood of `rows` minus its
+    /// `penalty`.
+    fn arm_deviation(&self, rows: &[&Row], period_ms: f64, penalty: impl Fn(f64) -> f64) -> f64 {
+        most_likely_deviation(|arm_ms| {
             let tried = self.with_arm([arm_ms; KINDS]);
             tried.ln_likelihood(rows.iter().copied(), period_ms) - penalty(arm_ms)
         })
@@ -272,16 +272,16 @@ impl Noise {
     }
 }
 
-/// Returns the maximum of `ln` over the deviations that are tried, and its deviation.
-fn most_likely_arm(ln: impl Fn(f64) -> f64) -> (f64, f64) {
-    let tried = ARMS_MS.map(|arm_ms| (ln(arm_ms), arm_ms)).into_iter();
+/// Returns the maximum of `ln` over the deviations that are tried, and where it is.
+fn most_likely_deviation(ln: impl Fn(f64) -> f64) -> (f64, f64) {
+    let tried = TRIED_ARM_MS.map(|arm_ms| (ln(arm_ms), arm_ms)).into_iter();
     let best = tried.max_by(|a, b| a.0.total_cmp(&b.0));
     best.expect("deviations are tried")
 }
 
 /// Returns the density of outliers: uniform over four revolutions.
-fn stray_density(period_ms: f64) -> f64 {
-    STRAY / (4.0 * period_ms)
+fn outlier_density(period_ms: f64) -> f64 {
+    OUTLIERS / (4.0 * period_ms)
 }
 
 /// Returns the bounded scale of a Laplace distribution with these errors; `unknown` without any.
@@ -289,7 +289,7 @@ fn laplace_scale(mut errors: Vec<f64>, unknown: f64) -> f64 {
     if errors.is_empty() {
         return unknown;
     }
-    // The median of the absolute errors is ln 2 of their mean.
+    // The median of the absolute errors is ln 2 times their mean.
     errors.sort_by(f64::total_cmp);
     (errors[errors.len() / 2] / std::f64::consts::LN_2).clamp(0.02, 0.5)
 }
@@ -305,12 +305,11 @@ fn normal(z: f64) -> f64 {
 
 /// Sets the random behaviours of `spec` according to `noise` and `rows`.
 ///
-/// * Read-ahead fails if that makes the rows more likely than outliers alone.
+/// * Read-ahead fails if that makes the rows more likely than outliers alone do.
 /// * The arm scatters over a distance if that makes the rows more likely than the scatter of rows
-///   of the same direction that do not move it. The latter is noise of the measurement and the
-///   model; the arm's variance is the part that is added to it.
-/// * Read misses in sequence scatter if that makes them more likely than the scatter of their
-///   direction and distance.
+///   in the same direction without a seek, which is noise of the measurement and the model. The
+///   arm's variance is the excess over that noise.
+/// * Sequential read misses scatter if that makes them more likely than the scatter of their kind.
 pub fn set_random_behaviour(spec: &mut Spec, noise: &Noise, rows: &[Row], period_ms: f64) {
     let without = Noise {
         failures: 0.0,
@@ -322,22 +321,22 @@ pub fn set_random_behaviour(spec: &mut Spec, noise: &Noise, rows: &[Row], period
     // Rounded as in specifications: a percentage with four decimals.
     let share = (noise.failures * 1e6).round() / 1e6;
     spec.buffer.read_ahead_failures = if fails { share } else { 0.0 };
-    let scatters = |kind: usize| {
+    let excess_scatter_ms = |kind: usize| {
         let own = || rows.iter().filter(|row| row.kind == kind);
         let ln = |arm_ms: f64| {
             let noise = noise.with_arm([arm_ms; KINDS]);
             noise.ln_likelihood(own(), period_ms)
         };
-        let (unmoved, all) = (noise.arm_ms[kind % 2], noise.arm_ms[kind]);
-        if all > unmoved && ln(all) > ln(unmoved) + EVIDENCE {
-            (all * all - unmoved * unmoved).sqrt()
+        let (unmoved, total) = (noise.arm_ms[kind % 2], noise.arm_ms[kind]);
+        if total > unmoved && ln(total) > ln(unmoved) + EVIDENCE {
+            (total * total - unmoved * unmoved).sqrt()
         } else {
             0.0
         }
     };
     spec.overheads.read_miss_in_sequence_scatter = sequential_scatter(noise, rows, period_ms);
     let cylinders = spec.geometry.cylinders;
-    let [reads, writes] = [0, 1].map(|write| curve(write, cylinders, scatters));
+    let [reads, writes] = [0, 1].map(|write| curve(write, cylinders, excess_scatter_ms));
     // Without their own curve, writes would use the curve of reads.
     let zero = |_: &SeekCurve| SeekCurve::Table(vec![(1, Span::ZERO)]);
     let none = reads.as_ref().map(zero);
@@ -345,24 +344,24 @@ pub fn set_random_behaviour(spec: &mut Spec, noise: &Noise, rows: &[Row], period
     spec.mechanics.seek_scatter = reads;
 }
 
-/// Returns the standard deviation of read misses in sequence in excess of other rows of their kind;
-/// zero without any.
+/// Returns how much more sequential read misses scatter than other rows of their kind, as a
+/// standard deviation.
 fn sequential_scatter(noise: &Noise, rows: &[Row], period_ms: f64) -> Span {
     let own: Vec<&Row> = rows.iter().filter(|row| row.is_sequential_miss()).collect();
-    let ln = |more_ms: f64| {
-        let scattering = noise.with_arm(noise.arm_ms.map(|arm_ms| arm_ms.hypot(more_ms)));
+    let ln = |extra_ms: f64| {
+        let scattering = noise.with_arm(noise.arm_ms.map(|arm_ms| arm_ms.hypot(extra_ms)));
         scattering.ln_likelihood(own.iter().copied(), period_ms)
     };
-    let (best, more_ms) = most_likely_arm(ln);
+    let (best, extra_ms) = most_likely_deviation(ln);
     if best > ln(0.0) + EVIDENCE {
-        Span::from_ms(more_ms)
+        Span::from_ms(extra_ms)
     } else {
         Span::ZERO
     }
 }
 
 /// Returns the deviations of one direction, constant for the distances of a kind; `None` if all 0.
-fn curve(write: usize, cylinders: u32, scatters: impl Fn(usize) -> f64) -> Option<SeekCurve> {
+fn curve(write: usize, cylinders: u32, deviation_ms: impl Fn(usize) -> f64) -> Option<SeekCurve> {
     let mut points: Vec<(u32, Span)> = Vec::new();
     // Kinds 0 and 1 do not move the arm.
     for kind in (2 + write..KINDS).step_by(2) {
@@ -370,7 +369,7 @@ fn curve(write: usize, cylinders: u32, scatters: impl Fn(usize) -> f64) -> Optio
             Some(distances) if distances.0 < cylinders => distances,
             _ => break,
         };
-        let deviation = Span::from_ms(scatters(kind));
+        let deviation = Span::from_ms(deviation_ms(kind));
         points.push((first, deviation));
         if last > first {
             points.push((last, deviation));

@@ -13,10 +13,9 @@ use crate::calibrate::candidate::Candidate;
 use crate::calibrate::likelihood::{self, KINDS, Noise, Row, Trace};
 use crate::validate::Relation;
 
-/// The limit of errors in a mean: otherwise a retry of a second would outweigh all others.
+/// The limit on errors in a mean: otherwise, a retry of a second would outweigh all other errors.
 const MAX_REVOLUTIONS: f64 = 2.0;
 
-/// The parts of the likelihood of a trace under a candidate.
 pub struct Parts {
     /// The logarithm of the density of each row.
     pub rows: Vec<f64>,
@@ -59,7 +58,7 @@ impl<'a> Objective<'a> {
         self.ln_likelihood(candidate) + candidate.ln_prior(self.given)
     }
 
-    /// Follows the trace with a candidate of specification `spec`, and passes each row to `each`.
+    /// Follows the trace with a drive that has this specification, and passes each row to `each`.
     fn rows(&self, spec: &Spec, layout: &Arc<Layout>, mut each: impl FnMut(Row)) {
         let mut classes = self.trace.classes.iter();
         let each = |is_locked: bool, seen: &Observation| {
@@ -139,7 +138,7 @@ impl<'a> Objective<'a> {
         self.noise.learn(&rows, period_ms);
     }
 
-    /// Sets the random behaviours of `spec`, that of `candidate`, to those in the trace.
+    /// Sets the random behaviours of `spec`, which is that of `candidate`, to those in the trace.
     pub fn add_randomness(&self, spec: &mut Spec, candidate: &Candidate) {
         let (rows, period_ms) = self.all_rows(candidate);
         likelihood::set_random_behaviour(spec, &self.noise, &rows, period_ms);
@@ -175,8 +174,8 @@ impl Class {
         self.count - self.explained
     }
 
-    /// Returns true if the drive does not explain many of its requests: the model probably lacks a
-    /// behaviour of the real drive.
+    /// Returns true if many of its requests are unexplained: the model probably lacks a behaviour
+    /// of the real drive.
     fn stands_out(&self) -> bool {
         let unexplained = self.unexplained();
         unexplained >= MIN_UNEXPLAINED && unexplained as f64 >= MIN_SHARE * self.count as f64
@@ -315,7 +314,7 @@ mod tests {
     #[test]
     fn errors_of_one_direction_are_added_up() {
         let known = Continuity::Unbroken;
-        // Each kind has an error, but not the direction.
+        // Each kind has an error, but they cancel out in the direction.
         near(ln_density(&[(2, 3.0), (6, -3.0)], known), 2.0 * -9.0 / 4.0);
         near(ln_density(&[(2, 3.0), (5, -3.0)], known), 4.0 * -9.0 / 4.0);
         let both = 2.0 * -9.0 / 4.0 - 36.0 / 8.0;

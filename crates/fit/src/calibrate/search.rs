@@ -82,7 +82,7 @@ impl<'a> Search<'a> {
     /// Adopts the behaviours that make the trace more likely, the best one first.
     pub fn choose(&mut self) {
         let mut hopeless: Vec<String> = Vec::new();
-        for _ in 0..ROUNDS {
+        for _ in 0..MAX_ROUNDS {
             let mut behaviours = Behaviour::all(&self.candidate.spec, self.objective.given);
             behaviours.retain(|behaviour| !hopeless.contains(&behaviour.description));
             let scored = behaviours.into_iter().map(|behaviour| {
@@ -95,11 +95,11 @@ impl<'a> Search<'a> {
             hopeful.sort_by(|a, b| b.0.total_cmp(&a.0));
             let mut best: Option<(f64, Candidate)> = None;
             for (nth, (raw, behaviour)) in hopeful.into_iter().enumerate() {
-                if nth >= REFITTED && raw < self.score {
+                if nth >= MIN_REFITTED && raw < self.score {
                     break;
                 }
                 let (score, candidate) = self.refit(&behaviour);
-                if score < self.score - HOPELESS {
+                if score < self.score - HOPELESS_LOSS {
                     hopeless.push(behaviour.description.clone());
                 }
                 // The given behaviours need no evidence.
@@ -116,7 +116,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Returns the score and candidate of a behaviour after a refit of times that depend on it.
+    /// Returns the score and candidate of a behaviour after a refit of the times that depend on it.
     fn refit(&self, behaviour: &Behaviour) -> (f64, Candidate) {
         let mut tried = Search::new(self.objective.restarted(), behaviour.apply(&self.candidate));
         let all = PARAMETERS.iter();
@@ -131,13 +131,13 @@ impl<'a> Search<'a> {
 }
 
 /// The maximum number of behaviours adopted in one stage.
-const ROUNDS: usize = 12;
+const MAX_ROUNDS: usize = 12;
 
 /// The number of behaviours per round that are refitted even if they do not improve the score.
-const REFITTED: usize = 16;
+const MIN_REFITTED: usize = 16;
 
 /// A behaviour is not tried again if it is worse by this much after a refit.
-const HOPELESS: f64 = 200.0;
+const HOPELESS_LOSS: f64 = 200.0;
 
 /// The last rank of the numbers that depend on behaviours of the buffer or bus.
 const LAST_RANK: u8 = 1;
@@ -146,7 +146,7 @@ const LAST_RANK: u8 = 1;
 const TOLERANCE: (f64, f64) = (1e-4, 1e-3);
 
 /// The golden section, as a share of an interval: (3 - sqrt(5)) / 2.
-const GOLDEN: f64 = 0.381_966_011_250_105_1;
+const GOLDEN_SECTION: f64 = 0.381_966_011_250_105_1;
 
 #[derive(Clone, Copy)]
 struct Point {
@@ -161,7 +161,7 @@ struct Point {
 fn minimum(f: impl Fn(f64) -> f64, [mut low, mut high]: [f64; 2], steps: u64) -> (f64, f64) {
     let at = |x: f64| Point { x, y: f(x) };
     // The best point, the second best, and the previous second best.
-    let mut best = at(low + GOLDEN * (high - low));
+    let mut best = at(low + GOLDEN_SECTION * (high - low));
     let (mut second, mut third) = (best, best);
     // The last two steps.
     let (mut step, mut previous) = (0.0, 0.0_f64);
@@ -171,14 +171,18 @@ fn minimum(f: impl Fn(f64) -> f64, [mut low, mut high]: [f64; 2], steps: u64) ->
         if (best.x - middle).abs() <= 2.0 * near - (high - low) / 2.0 {
             break;
         }
-        let (up, down) = parabola_step(best, second, third);
-        let is_outside = up < down * (low - best.x) || up > down * (high - best.x);
-        if previous.abs() <= near || is_outside || 2.0 * up.abs() >= down * previous.abs() {
+        let (numerator, denominator) = parabola_step(best, second, third);
+        let is_outside =
+            numerator < denominator * (low - best.x) || numerator > denominator * (high - best.x);
+        if previous.abs() <= near
+            || is_outside
+            || 2.0 * numerator.abs() >= denominator * previous.abs()
+        {
             previous = if best.x < middle { high } else { low } - best.x;
-            step = GOLDEN * previous;
+            step = GOLDEN_SECTION * previous;
         } else {
             previous = step;
-            step = up / down;
+            step = numerator / denominator;
             if best.x + step - low < 2.0 * near || high - best.x - step < 2.0 * near {
                 step = (middle - best.x).signum() * near;
             }
@@ -200,15 +204,15 @@ fn minimum(f: impl Fn(f64) -> f64, [mut low, mut high]: [f64; 2], steps: u64) ->
 }
 
 /// Returns the step from `a` to the minimum of the parabola through three points, as a fraction.
-/// Its denominator is not negative, and zero if two points are the same.
+/// Its denominator is never negative, and it is zero if two points are the same.
 fn parabola_step(a: Point, b: Point, c: Point) -> (f64, f64) {
     let ((ab, ac), (fb, fc)) = ((a.x - b.x, a.x - c.x), (a.y - b.y, a.y - c.y));
-    let up = ac * ac * fb - ab * ab * fc;
-    let down = 2.0 * (ab * fc - ac * fb);
-    if down >= 0.0 {
-        (up, down)
+    let numerator = ac * ac * fb - ab * ab * fc;
+    let denominator = 2.0 * (ab * fc - ac * fb);
+    if denominator >= 0.0 {
+        (numerator, denominator)
     } else {
-        (-up, -down)
+        (-numerator, -denominator)
     }
 }
 
@@ -223,7 +227,7 @@ mod tests {
         assert!((found.0 - 0.7).abs() < 2e-3 && (found.1 - 3.0).abs() < 1e-5);
     }
 
-    /// exp(x) - 2x has its minimum at ln 2; |x - 1| is not smooth there; x^4 is flat.
+    /// The minima are smooth (at ln 2), at a kink, in a flat part, and at the ends of the interval.
     #[test]
     fn other_functions_are_minimised_to_the_tolerance() {
         let check = |f: fn(f64) -> f64, expected: f64, tolerance: f64| {

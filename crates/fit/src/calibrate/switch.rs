@@ -25,10 +25,10 @@ pub struct Behaviour {
 const MARKS: [u64; 12] = [1, 2, 4, 6, 8, 10, 12, 16, 20, 24, 32, 48];
 
 /// The smallest requests that drives are known to treat as large, in sectors.
-const LARGE: [u64; 6] = [16, 24, 32, 40, 48, 64];
+const LARGE_FROM: [u64; 6] = [16, 24, 32, 40, 48, 64];
 
 impl Behaviour {
-    /// Returns all behaviours that differ from `spec` in one respect, and changed given values.
+    /// Returns all behaviours that differ from `spec` in one respect, or restore given values.
     pub fn all(spec: &Spec, given: &Spec) -> Vec<Self> {
         let mut all = Vec::new();
         let is_given = Cell::new(true);
@@ -129,7 +129,7 @@ fn marks(spec: &Spec, add: &mut Add<'_>) {
             (start.small, start.large) = (n, n)
         });
     }
-    for sectors in LARGE {
+    for sectors in LARGE_FROM {
         start("large_from", sectors, |start, n| start.large_from = n);
     }
 }
@@ -140,14 +140,14 @@ fn mark(sectors: f64, segment: u64) -> f64 {
     let segment = segment as f64;
     let steps = ((sectors / segment).min(1.0) * 1e6).ceil();
     let fraction = |steps: f64| steps / 1e4 / 100.0;
-    // The product of a fraction that fits exactly may be just below a whole number of sectors.
+    // Rounding may make the product slightly less than a whole number of sectors.
     if fraction(steps) * segment < sectors && steps < 1e6 {
         return fraction(steps + 1.0);
     }
     fraction(steps)
 }
 
-/// Adds larger or smaller segments, and the same memory in fewer or more segments.
+/// Adds larger or smaller segments, and fewer or more segments in the same memory.
 fn segments(spec: &Spec, add: &mut Add<'_>) {
     let (segments, segment) = (spec.buffer.segments, spec.buffer.segment.0);
     let physical = spec.geometry.physical_sector.0;
@@ -167,7 +167,7 @@ fn segments(spec: &Spec, add: &mut Add<'_>) {
             }
         });
     };
-    // A given size may be smaller than the read-ahead of the drive.
+    // The given segments may be smaller than the read-ahead of the drive.
     for (times, divisor) in [(2, 1), (4, 1), (3, 2), (1, 2), (3, 4)] {
         set(segments, (segment * times / divisor).max(1));
     }
@@ -183,7 +183,7 @@ fn segments(spec: &Spec, add: &mut Add<'_>) {
 
 /// Adds all combinations of read-ahead behaviours: a single change may not improve the score.
 fn reading(spec: &Spec, add: &mut Add<'_>) {
-    let read_ahead = Key::find("buffer.read_ahead").expect("a key");
+    let read_ahead = Key::find("buffer.read_ahead").expect("a specification key");
     for &ahead in ReadAhead::WORDS {
         for bits in 0..16 {
             let [is_kept, on_hit, arriving, at_once] = [1, 2, 4, 8].map(|bit| bits & bit != 0);

@@ -46,9 +46,10 @@ impl FollowedRequest {
 /// correction leads to a negative time.
 pub const FIRST: Instant = Instant::from_ns(1_000_000_000);
 
-/// Follows `rows` with a drive of `spec`: each row is issued the measured pause after the measured
-/// completion of the previous one, the first one at [`FIRST`]. Passes each observation, and whether
-/// the platter's angle was known at its issue, to `each`. Panics if the drive has no such blocks.
+/// Follows `rows` with the drive that `spec` describes: each row is issued the measured pause after
+/// the measured completion of the previous one, the first one at [`FIRST`]. Passes each observation
+/// to `each`, with whether the platter's angle was known at the issue. Panics if the drive has no
+/// such blocks.
 pub fn follow(
     spec: &Spec,
     layout: Arc<Layout>,
@@ -76,8 +77,8 @@ pub struct FollowedTrace {
 }
 
 impl FollowedTrace {
-    /// Follows `rows` with a drive of `spec`. Each row is issued the measured pause after the
-    /// measured completion of the previous one. Fails if the drive has no such blocks.
+    /// Follows `rows` with the drive that `spec` describes. Each row is issued the measured pause
+    /// after the measured completion of the previous one. Fails if the drive has no such blocks.
     pub fn follow(
         spec: &Spec,
         layout: Arc<Layout>,
@@ -118,7 +119,7 @@ impl FollowedTrace {
     }
 }
 
-const SMALL: Span = Span::from_ns(250_000);
+const SMALL_ERROR: Span = Span::from_ns(250_000);
 
 /// The minimum phase concentration for an unbroken clock. Random angles have a concentration near
 /// `1 / sqrt(n)` over `n` requests; the angles of a followed drive scatter by a few hundredths of a
@@ -138,10 +139,10 @@ pub enum PredictedService {
 pub struct Accuracy {
     /// The fraction of requests whose error is less than half a revolution (of the nominal period).
     pub same_revolution_fraction: f64,
-    /// The median absolute error of those. This and the next field are exact, by nearest rank, and
-    /// `None` if there are none.
+    /// The median absolute error of these requests. This and the next field are exact (by nearest
+    /// rank), and `None` if there are no such requests.
     pub median_abs_error: Option<Span>,
-    /// The 95th percentile of those.
+    /// The 95th percentile of the same errors.
     pub p95_abs_error: Option<Span>,
     /// The fraction of all requests whose error is at most 0.25 ms.
     pub within_0_25ms_fraction: f64,
@@ -187,7 +188,7 @@ impl Accuracy {
     fn of(rows: &[FollowedRequest], error: fn(&FollowedRequest) -> Span, period_ns: f64) -> Self {
         let abs_error = |row: &FollowedRequest| Span::from_ns(error(row).as_ns().abs());
         let errors = rows.iter().map(abs_error);
-        let small = errors.clone().filter(|&error| error <= SMALL).count();
+        let small = errors.clone().filter(|&error| error <= SMALL_ERROR).count();
         let same = errors.filter(|error| 2.0 * (error.as_ns() as f64) < period_ns);
         let same = SortedSpans::from_iter(same);
         let same = same.as_slice();
@@ -283,8 +284,8 @@ struct RunningMeans {
 }
 
 impl RunningMeans {
-    /// Returns the mean of the type and size; if there was no such request, of the type; otherwise
-    /// zero.
+    /// Returns the mean response of earlier requests of this type and size; if there were none, of
+    /// this type; otherwise zero.
     fn expect(&self, request: &Request) -> Span {
         let op = usize::from(!request.op.is_read());
         let of_size = self.by_size[op].get(&request.sectors);

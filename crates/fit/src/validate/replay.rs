@@ -1,5 +1,5 @@
-//! Replays of a measured trace by a model, and the differences between both by classes of requests:
-//! type, location and outcome.
+//! Replays of a measured trace by a model, and the differences between trace and replay for classes
+//! of requests: by type, location and outcome.
 //!
 //! The differences are those of the replay from angle zero, because initial angles hardly matter.
 
@@ -36,7 +36,7 @@ pub enum Variant {
     /// The platter starts at this angle; the seed is for random behaviour of the drive.
     From { angle: Angle, seed: u64 },
     /// Every pause is longer by a uniform random part of a revolution; the platter starts at angle
-    /// zero. The seed is also for these parts.
+    /// zero. The seed also determines these parts.
     Phases { seed: u64 },
 }
 
@@ -55,7 +55,7 @@ pub struct Validation<'a> {
 }
 
 impl<'a> Validation<'a> {
-    /// Prepares to validate the drive of `spec` against `rows`. Panics if `rows` is empty.
+    /// Prepares to compare the drive that `spec` describes with `rows`. Panics if there are none.
     pub fn new(spec: &'a Spec, layout: Arc<Layout>, rows: Vec<MeasuredRequest>) -> Self {
         assert!(!rows.is_empty(), "a validation needs rows");
         Self {

@@ -45,7 +45,7 @@ pub struct LayoutResult {
     pub mttdl_h: f64,
     /// The approximation of `mttdl_h` for repairs much shorter than the time to failure, in hours.
     pub mttdl_approximate_h: f64,
-    /// The number of disks with the other copies of a disk's data.
+    /// The number of disks that have the other copies of a disk's data.
     pub sharing_disks: usize,
 }
 
@@ -189,7 +189,8 @@ fn empty_count(layout: &Layout, failures: usize) -> FailureCount {
 ///   / k! from the count; the equation has it.
 /// - Chained, 9.13 to 9.16, for 1 to 4 failures. If all disks fail, the subtracted cases do not
 ///   exist: two failures of 2 disks give -1, three of 3 give 1, four of 4 give -1, although all of
-///   these lose data. The section begins with "up to floor(2 / n) failures"; floor(n / 2) is meant.
+///   these lose data. The section begins with "up to floor(2 / n) failures", but means floor(n /
+///   2).
 /// - Group rotate, 9.17, for k from 1 to n: 1 for one failure, otherwise c C(n, k) / C(N, k). This
 ///   is correct for two clusters only. With more, it does not count failures in clusters that have
 ///   none of each other's data, which lose nothing: 2 of 8 disks in clusters of 2 fail in 28 ways,

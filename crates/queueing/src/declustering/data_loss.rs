@@ -7,7 +7,7 @@ use diskarm_core::declustered::{DiskSet, Layout, LayoutKind};
 /// Sets of failed disks that are equivalent by a symmetry of the layout; `failed` is one of them.
 struct State {
     failed: DiskSet,
-    /// The rates of transitions to other states, by their numbers; 0 beyond the end.
+    /// The rates of transitions, by the numbers of the states they lead to; 0 beyond the end.
     rates: Vec<f64>,
     loss: f64,
     /// The time represented by a unit of time in this state; above 1 once others are eliminated.
@@ -129,19 +129,19 @@ impl State {
 fn eliminate_last(states: &mut Vec<State>) {
     let Some(last) = states.pop() else { return };
     let number = states.len();
-    let onward: Vec<(usize, f64)> = last.rates.iter().copied().enumerate().collect();
-    let onward = || onward.iter().filter(|(_, rate)| *rate > 0.0);
-    let out = onward().map(|(_, rate)| rate).sum::<f64>() + last.loss;
+    let outgoing: Vec<(usize, f64)> = last.rates.iter().copied().enumerate().collect();
+    let outgoing = || outgoing.iter().filter(|(_, rate)| *rate > 0.0);
+    let total_rate = outgoing().map(|(_, rate)| rate).sum::<f64>() + last.loss;
     for (from, state) in states.iter_mut().enumerate() {
         let rate = state.rates.get(number).copied().unwrap_or(0.0);
         state.rates.truncate(number);
         if rate == 0.0 {
             continue;
         }
-        let visits = rate / out;
+        let visits = rate / total_rate;
         state.time += visits * last.time;
         state.loss += visits * last.loss;
-        for (to, rate) in onward().filter(|(to, _)| *to != from) {
+        for (to, rate) in outgoing().filter(|(to, _)| *to != from) {
             state.add(*to, visits * rate);
         }
     }
@@ -150,9 +150,9 @@ fn eliminate_last(states: &mut Vec<State>) {
 /// Returns the minimum over all rotations and reversals of `ring`.
 fn min_rotation(ring: &[usize]) -> Vec<usize> {
     let reversed: Vec<usize> = ring.iter().rev().copied().collect();
-    let turned = |by: usize, ring: &[usize]| [&ring[by..], &ring[..by]].concat();
-    let turns = (0..ring.len()).flat_map(|by| [turned(by, ring), turned(by, &reversed)]);
-    turns.min().unwrap_or_default()
+    let rotated = |by: usize, ring: &[usize]| [&ring[by..], &ring[..by]].concat();
+    let rotations = (0..ring.len()).flat_map(|by| [rotated(by, ring), rotated(by, &reversed)]);
+    rotations.min().unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -161,8 +161,8 @@ mod tests {
     use crate::declustering::tests::{all, example, fail_another, layout, survival};
     use crate::simulated::{Random, means};
 
-    /// Two disks, calculated by hand: with both, one fails after 1 / 2 f; then it is repaired at
-    /// the rate r, or the other one fails at the rate f. So T = 3 / 2 f + r / 2 f^2.
+    /// Two disks, calculated by hand: the first one fails after 1 / 2 f; then it is repaired at the
+    /// rate r, or the other one fails at the rate f. So T = 3 / 2 f + r / 2 f^2.
     #[test]
     fn two_disks_match_a_calculation_by_hand() {
         for kind in [LayoutKind::Basic, LayoutKind::Chained] {
@@ -180,7 +180,7 @@ mod tests {
         let two = |one: f64| (1.0 + 2.0 * r * one) / (2.0 * f + 2.0 * r);
         let off =
             |one: f64| one * (3.0 * f + r) - 1.0 - r * (1.0 / (4.0 * f) + one) - 2.0 * f * two(one);
-        // Linear in T1.
+        // The equation is linear in T1.
         let one = off(0.0) / (off(0.0) - off(1.0));
         let found = mean_time_to_data_loss(&layout(LayoutKind::Basic, 4), 1.0 / f, 1.0 / r);
         let expected = 1.0 / (4.0 * f) + one;
@@ -204,7 +204,7 @@ mod tests {
     fn symmetric_states_are_exact() {
         for layout in all(10) {
             let found = mean_time_to_data_loss(&layout, 30.0, 7.0);
-            // With a state for each set of failed disks.
+            // The full chain has a state for each set of failed disks.
             let full = solve(&layout, 30.0, 7.0, |failed| failed);
             assert!((found / full - 1.0).abs() < 1e-12, "{layout:?}");
         }
@@ -225,7 +225,7 @@ mod tests {
         assert!((approximate / exact - 1.0).abs() > 1e-3, "{approximate}");
     }
 
-    /// Appendix A is the limit for short repairs; its error is a few times MTTR / MTTF.
+    /// Appendix A is the limit for short repairs; its relative error is a few times MTTR / MTTF.
     #[test]
     fn short_repairs_approach_appendix_a() {
         for layout in all(12) {

@@ -77,7 +77,7 @@ fn a_set_survives_if_every_block_has_a_copy() {
 
 /// Returns the minimum load of the busiest disk over all routings of reads: the maximum, over all
 /// sets of surviving disks, of the data with copies only in the set, per disk of the set. No
-/// routing is better because these disks must serve those data; and one achieves it, by the
+/// routing is better, because these disks must serve those data. One routing achieves it, by the
 /// max-flow min-cut theorem.
 fn min_max_load(layout: &Layout, failed: DiskSet) -> f64 {
     let disks = layout.disks();
@@ -87,7 +87,7 @@ fn min_max_load(layout: &Layout, failed: DiskSet) -> f64 {
         let left = copies.disks().iter().filter(|disk| !failed.contains(*disk));
         within[bits(left.collect())] += 1;
     }
-    // The data within a set are the sum of those on exactly one of its subsets.
+    // The data within a set are the sum of the data on exactly the disks of each subset.
     for disk in 0..disks {
         for set in (0..1 << disks).filter(|set| set >> disk & 1 == 1) {
             within[set] += within[set ^ 1 << disk];
@@ -108,7 +108,7 @@ fn no_routing_has_a_smaller_maximum_load() {
             let max = left.iter().copied().fold(0.0, f64::max);
             let min = min_max_load(&layout, failed);
             assert!((max - min).abs() < 1e-9, "{layout:?} {failed:?}");
-            // So loads are equal if any routing makes them equal.
+            // So if any routing makes the loads equal, they are equal.
             let equal = layout.disks() as f64 / left.len() as f64;
             assert!((left.iter().sum::<f64>() / equal - left.len() as f64).abs() < 1e-9);
             assert_eq!(is_balanced(&layout, failed), (min - equal).abs() < 1e-9);
@@ -196,8 +196,8 @@ fn loads_without_failures_match_the_thesis() {
 }
 
 /// 9.2 and 9.4: the partner, or the rest of the cluster of n, has n / (n - 1) λ_R + 2 λ_W, and the
-/// loads of other disks do not change. The line before 9.4 reaches 2 λ_W by (n - 2) / (n - 2), but
-/// n - 1 shares of 1 / (n - 1) are meant.
+/// loads of other disks do not change. The line before 9.4 derives 2 λ_W from (n - 2) / (n - 2),
+/// but should add n - 1 shares of 1 / (n - 1).
 #[test]
 fn loads_after_a_failure_in_a_pair_or_cluster_match_the_thesis() {
     for layout in all(12) {
@@ -231,9 +231,9 @@ fn interleaved_loads_do_not_depend_on_the_share_of_primary_copies() {
     }
 }
 
-/// 9.6 and 9.7, each disk's share of the previous disk's reads and of its own: disk i serves (n -
-/// i) / (n - 1) and i / (n - 1) after disk 0 of n has failed, and (n - 2 i) / (n - 2) and 2 i / (n
-/// - 2) after disks 0 and n / 2. In 9.7 of the thesis i includes 0 and n / 2, the failed disks.
+/// 9.6 and 9.7: disk i serves shares of the previous disk's reads and of its own. After disk 0 of n
+/// has failed, these are (n - i) / (n - 1) and i / (n - 1); after disks 0 and n / 2 they are
+/// (n - 2 i) / (n - 2) and 2 i / (n - 2). In 9.7 of the thesis, i includes the failed disks.
 #[test]
 fn shares_of_chains_match_the_thesis() {
     for disks in 3..=12 {

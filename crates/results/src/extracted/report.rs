@@ -16,7 +16,7 @@ use diskarm_plot::{Axis, Figure, Point, Series, rounded};
 use super::{ExtractionReport, assumed, outcome, unknown};
 use crate::html::{Html, Section, figure, page, wide};
 
-/// Returns the page, which depends on the measurements only.
+/// Returns the page, which depends only on the measurements.
 pub fn html(extracted: &ExtractionReport<'_>) -> String {
     let findings = &extracted.checkpoint.findings;
     let values = extracted.values();
@@ -355,9 +355,9 @@ fn costs(extracted: &ExtractionReport<'_>) -> Html {
 }
 
 /// The maximum distance in the chart of short seeks, in cylinders.
-const SHORT: u32 = 100;
+const MAX_SHORT: u32 = 100;
 /// The number of kinds of pairs with a scatter chart.
-const SCATTERS: usize = 3;
+const SCATTER_CHARTS: usize = 3;
 
 /// Draws mean and maximum seek curves, full and short (figures 3 and 12 to 15).
 pub fn seeks(findings: &Findings) -> Html {
@@ -372,13 +372,13 @@ pub fn seeks(findings: &Findings) -> Html {
         let axes = ["Distance, cylinders", "Seek time, ms"].map(Axis::linear);
         Figure::new(title, "", axes, series)
     };
-    let about = "MTBRC is measured by pairs of requests, of which the second just catches its \
-                 sector; its maximum is the 95th percentile. SEEK is measured by that command; its \
-                 maximum is the slowest starting point.";
+    let about = "MTBRC is measured with pairs of requests, the second of which just catches its \
+                 sector; its maximum is the 95th percentile. SEEK is measured with the SEEK \
+                 command; its maximum is that of the slowest starting point.";
     let curve = draw("seeks", &chart("Seek curve", u32::MAX), numbers(&lines));
     let mut inside = vec![Html::element("p", about), curve];
-    if longest > Some(SHORT) {
-        let short = chart("Short seeks", SHORT);
+    if longest > Some(MAX_SHORT) {
+        let short = chart("Short seeks", MAX_SHORT);
         inside.push(draw("short-seeks", &short, Html::default()));
     }
     if let Some(curves) = &findings.seek_commands {
@@ -497,7 +497,7 @@ pub fn mtbrcs(findings: &Findings) -> Html {
                  sector: the mean of three zones, and the largest of their percentiles. The \
                  distance is from the pass of X's first sector to the pass of Y's first sector.";
     let mut inside = vec![Html::element("p", about), table(heads, rows)];
-    for (number, between) in (1..).zip(all).take(SCATTERS) {
+    for (number, between) in (1..).zip(all).take(SCATTER_CHARTS) {
         let id = format!("pairs-{number}");
         inside.push(draw(&id, &scatter(between), Html::default()));
     }

@@ -200,7 +200,6 @@ impl Load {
     }
 }
 
-/// The columns of [`load_line()`].
 pub const LOAD_HEADINGS: [&str; 5] = ["requests", "mean, ms", "95 %, ms", "busy, %", "waiting"];
 
 pub fn load_line(
@@ -357,7 +356,6 @@ fn redundancy(part: &PartMetrics, t: &mut Table) {
     line("  first block lost", figure("lost_from_block"), 0, &of_part);
 }
 
-/// Adds a line for each part, grouped by kind.
 pub fn part_lines(parts: &[PartMetrics], t: &mut Table) {
     for kind in PART_KINDS {
         let parts: Vec<_> = parts.iter().filter(|part| part.kind == kind.name).collect();

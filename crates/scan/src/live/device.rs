@@ -34,7 +34,7 @@ pub struct Live {
     active: Vec<ActiveRead>,
     /// Ids of reads that took too long and have not ended.
     hung: Vec<u64>,
-    /// The latest instant of a call.
+    /// The latest instant that was passed to a call.
     latest: Instant,
 }
 
@@ -52,7 +52,8 @@ impl ActiveRead {
     }
 }
 
-/// Maximum number of blocks of a source, for sets with a bit per block: 128 TiB of 512-byte blocks.
+/// Maximum number of blocks of a source: 128 TiB of 512-byte blocks. A set has a bit for each
+/// block.
 pub(crate) const MAX_SECTORS: u64 = 1 << 38;
 
 impl Live {
@@ -229,10 +230,10 @@ impl Drop for Live {
 }
 
 /// Maximum number of connections on which a read is attempted.
-const CONNECTIONS: u32 = 3;
+const MAX_CONNECTIONS: u32 = 3;
 
 /// Maximum number of attempts to open a connection.
-const ATTEMPTS: u32 = 5;
+const MAX_ATTEMPTS: u32 = 5;
 /// Pause after the first failed attempt; it doubles with each further attempt.
 const PAUSE: Duration = Duration::from_millis(250);
 
@@ -285,7 +286,6 @@ impl Worker {
         Instant::from_ns(self.answered.load(Ordering::Acquire))
     }
 
-    /// Starts a read. Its result goes to the inbox.
     fn send(&self, job: Job) {
         // The thread only ends when the sender is dropped.
         let _ = self.jobs.send(job);
@@ -339,7 +339,7 @@ impl Connection {
             let now = self.inbox.now().as_ns();
             self.answered.store(now, Ordering::Release);
             search.record(match read {
-                Err(Fault::Lost(why)) if losses + 1 == CONNECTIONS => {
+                Err(Fault::Lost(why)) if losses + 1 == MAX_CONNECTIONS => {
                     return ReadOutcome::Lost(why);
                 }
                 Err(Fault::Lost(_)) => {
@@ -361,7 +361,7 @@ impl Connection {
         ReadOutcome::Lost(Lost(why.to_owned()))
     }
 
-    /// Opens a new connection to a source of the same size.
+    /// Opens a new connection to the source, which must still have the same size.
     fn reopen(&self) -> Result<Box<dyn Reader>, Lost> {
         let mut pause = PAUSE;
         for attempt in 1.. {
@@ -372,7 +372,7 @@ impl Connection {
                     let why = format!("found another device: {found:?}, expected {expected:?}");
                     return Err(Lost(why));
                 }
-                Err(why) if attempt == ATTEMPTS => return Err(why),
+                Err(why) if attempt == MAX_ATTEMPTS => return Err(why),
                 Err(_) => std::thread::sleep(pause),
             }
             pause *= 2;

@@ -1,4 +1,4 @@
-//! Plain files and block devices as sources, and aligned memory for direct reads.
+//! Regular files and block devices as sources, and aligned memory for direct reads.
 
 use std::fs::File;
 use std::io::{self, Seek, SeekFrom};
@@ -49,7 +49,7 @@ impl DerefMut for PageBuffer {
 /// Size of a block of a file, in bytes.
 const SECTOR: u64 = 512;
 
-/// A plain file or a block device, read past the system's page cache where possible.
+/// A regular file or a block device, read without the system's page cache where possible.
 #[derive(Clone, Debug)]
 pub struct FileSource {
     path: PathBuf,
@@ -78,7 +78,7 @@ impl Source for FileSource {
             sector: Bytes(sector),
         };
         if size.sectors.0 == 0 || bytes % sector > 0 {
-            let why = format!("found {bytes} bytes, expected whole blocks of {sector}");
+            let why = format!("found {bytes} bytes, expected whole blocks of {sector} bytes");
             return Err(Lost(why));
         }
         Ok(Box::new(FileReader { file, size }))

@@ -1,4 +1,4 @@
-//! Runs in real time: a load, a scan during a foreground, and a sequential pass without one.
+//! Real-time runs of a load, of a scan alongside a foreground, and of a sequential pass alone.
 
 use diskarm_core::device::{Completion, Device};
 use diskarm_core::engine::{Load, Observer, RejectedRequest};
@@ -20,7 +20,7 @@ const WARM_UP: u32 = 40;
 
 /// Runs `load` on a device in front of a [`Live`], as [`engine::run`](diskarm_core::engine::run)
 /// does in virtual time, until the observer ends the run, the source is lost, or [`Inbox::stop`] is
-/// called, without waiting for outstanding requests. Fails if the device refuses a request.
+/// called. Does not wait for outstanding requests. Fails if the device refuses a request.
 pub fn run(
     device: &mut impl Device,
     inbox: &Inbox,
@@ -76,7 +76,7 @@ impl<L: Load> Load for ReadOnly<L> {
 
 impl Scan<'_> {
     /// Runs the scan in real time, with the scheduler outside a device that [`model`](Self::model)
-    /// describes, until it is complete, the device is lost or it is stopped. Writes of the
+    /// describes, until the scan is complete or stopped, or the device is lost. Writes of the
     /// foreground become reads of the same blocks, and [`spec`](Self::spec) is ignored.
     /// [`Self::alone_on`] runs the foreground without the scan. Fails if the model's geometry is
     /// inconsistent. Panics if the requests or the blocks are those of another device, or the
@@ -96,8 +96,9 @@ impl Scan<'_> {
         Ok(lock(&progress).add_to(report, sector))
     }
 
-    /// Serves the first `requests` of the foreground without a scan. Fails if the model's geometry
-    /// is inconsistent. Panics if the requests are not for the device, or the firmware schedules.
+    /// Serves the first `requests` requests of the foreground without a scan. Fails if the model's
+    /// geometry is inconsistent. Panics if the requests are not for the device, or the scheduler is
+    /// in the firmware.
     pub fn alone_on(&self, live: Live, requests: u64) -> Result<ForegroundReport, InputError> {
         let (_, foreground) = self.serve_on(live, None, ScanObserver::new(None, requests))?;
         Ok(foreground)
@@ -172,17 +173,17 @@ pub struct SequentialPass<D, S> {
     depth: usize,
     max: SectorCount,
     next: Lbn,
-    ids: u64,
+    last_id: u64,
     active: usize,
     /// The end of the current pause.
-    from: Instant,
+    resume_at: Instant,
     /// Number of failed reads since the last successful one.
     failures: u32,
 }
 
 impl<D: Device, S: FnMut(&Delivery)> SequentialPass<D, S> {
     /// Creates a pass over the `wanted` blocks with at most `depth` reads at the same time, each of
-    /// at most `max` blocks. Calls `sink` with every delivery, for each block once, as task 0.
+    /// at most `max` blocks. Delivers each block to `sink` exactly once, as task 0.
     pub fn new(device: D, wanted: BlockSet, depth: usize, max: SectorCount, sink: S) -> Self {
         Self {
             device,
@@ -191,15 +192,16 @@ impl<D: Device, S: FnMut(&Delivery)> SequentialPass<D, S> {
             depth,
             max: max.min(Request::MAX_SECTORS),
             next: Lbn(0),
-            ids: 0,
+            last_id: 0,
             active: 0,
-            from: Instant::START,
+            resume_at: Instant::START,
             failures: 0,
         }
     }
 
-    /// Reads by the clock of `inbox` until everything is delivered, the pass has given up, the
-    /// source is lost, or the inbox is stopped. Does not wait for reads that are then in progress.
+    /// Reads in real time, by the clock of `inbox`, until everything is delivered, the pass has
+    /// given up, the source is lost, or the inbox is stopped. Does not wait for reads that are then
+    /// in progress.
     pub fn run(&mut self, inbox: &Inbox) {
         while !self.is_over() && !inbox.is_stopped() && inbox.lost().is_none() {
             let (now, event) = (inbox.now(), self.next_event());
@@ -216,7 +218,7 @@ impl<D: Device, S: FnMut(&Delivery)> SequentialPass<D, S> {
 
     fn next_event(&self) -> Option<Instant> {
         let can_send = self.active < self.depth && !self.wanted.is_empty();
-        let send = can_send.then_some(self.from);
+        let send = can_send.then_some(self.resume_at);
         [self.device.next_event(), send].into_iter().flatten().min()
     }
 
@@ -230,15 +232,15 @@ impl<D: Device, S: FnMut(&Delivery)> SequentialPass<D, S> {
     }
 
     fn feed(&mut self, now: Instant) {
-        while now >= self.from && self.active < self.depth && self.device.has_room() {
+        while now >= self.resume_at && self.active < self.depth && self.device.has_room() {
             let Some((first, sectors)) = self.next_run() else {
                 return;
             };
             self.wanted.remove(first, sectors);
             self.next = first + sectors;
-            self.ids += 1;
+            self.last_id += 1;
             self.active += 1;
-            let read = Request::new(self.ids, Op::Read, first, sectors);
+            let read = Request::new(self.last_id, Op::Read, first, sectors);
             let result = self.device.submit(now, read);
             assert_eq!(result, Ok(()), "a device with room refused {read:?}");
         }
@@ -271,7 +273,7 @@ impl<D: Device, S: FnMut(&Delivery)> SequentialPass<D, S> {
         } else {
             self.failures += 1;
             if self.failures > 1 {
-                self.from = completion.at + PAUSE;
+                self.resume_at = completion.at + PAUSE;
             }
         }
     }

@@ -10,7 +10,7 @@ use diskarm_wire::iscsi::{
 use super::frame::{Digests, FrameError};
 use super::parameters::{MAX_RECEIVE, Parameters};
 use super::register::Member;
-use super::session::{End, Task, Window};
+use super::session::{Outcome, Task, Window};
 use crate::nonblocking::ByteQueue;
 use crate::worker::{self, ConnectionError};
 
@@ -19,14 +19,12 @@ const OUTPUT_SIZE: usize = 256 << 10;
 /// Maximum number of queued replies; no input is read until there are fewer.
 const MAX_REPLIES: usize = 64;
 
-/// A connection after its login.
 pub struct Connection {
     pub(super) member: Member,
-    /// The local address of the connection.
     pub(super) address: String,
     /// The number of the first command, if the connection starts a session.
     pub(super) first: Option<Serial>,
-    /// Index of its session once it is open.
+    /// Index of the session, while the connection belongs to one.
     pub(super) session: Option<usize>,
     pub(super) parameters: Parameters,
     input: ByteQueue,
@@ -36,13 +34,13 @@ pub struct Connection {
     replies: VecDeque<Reply>,
     /// The tag of the last transfer.
     transfer: u32,
-    /// True if no more input is read; the output is still sent.
+    /// True if no more input will be read; the remaining output is still sent.
     is_ending: bool,
 }
 
 impl Connection {
-    /// Continues after the login. `status` is the number of the next response; `first` is that of
-    /// the first command, if the connection starts a session.
+    /// Creates a connection after its login. `status` is the number of the next response. `first`
+    /// is the number of the first command, if the connection starts a session.
     pub fn new(
         member: Member,
         address: String,
@@ -71,8 +69,7 @@ impl Connection {
         self.output.push(output);
     }
 
-    /// Returns the next complete message with its data.
-    /// Fails if bytes have been lost.
+    /// Returns the next complete message with its data. Fails if the input is corrupt.
     pub fn message(&mut self) -> Result<Option<(Message, Vec<u8>)>, ConnectionError> {
         loop {
             if self.is_ending || self.replies.len() >= MAX_REPLIES {
@@ -106,8 +103,8 @@ impl Connection {
     }
 
     /// Queues the response to a command.
-    pub fn end(&mut self, end: End) {
-        self.replies.push_back(Reply::End(Box::new(end)));
+    pub fn respond(&mut self, outcome: Outcome) {
+        self.replies.push_back(Reply::Outcome(Box::new(outcome)));
     }
 
     pub fn send(&mut self, message: Message, data: Vec<u8>) {
@@ -124,7 +121,7 @@ impl Connection {
         self.send(Message::Reject(reject), header.to_vec());
     }
 
-    /// Stops reading input, and ends when everything has been sent.
+    /// Stops reading input; the connection ends when everything has been sent.
     pub fn finish(&mut self) {
         self.is_ending = true;
     }
@@ -134,8 +131,8 @@ impl Connection {
         self.is_ending = true;
         self.output.consume(self.output.bytes().len());
         for reply in self.replies.drain(..) {
-            if let Reply::End(end) = reply {
-                window.release(end.share);
+            if let Reply::Outcome(outcome) = reply {
+                window.release(outcome.share);
             }
         }
     }
@@ -148,10 +145,10 @@ impl Connection {
     pub fn fill(&mut self, window: &mut Window) {
         while let Some(mut reply) = self.replies.pop_front() {
             let share = match &reply {
-                Reply::End(end) => Some(end.share),
+                Reply::Outcome(outcome) => Some(outcome.share),
                 Reply::Message(..) => None,
             };
-            // The response itself announces the released window.
+            // The response itself announces the window, so the share is released first.
             if let Some(share) = share {
                 window.release(share);
             }
@@ -213,11 +210,10 @@ impl worker::Session for Connection {
     }
 }
 
-/// A message or response to be sent.
 pub enum Reply {
-    /// A message with its data; its serial numbers are set when it is sent.
+    /// A message with its data. The serial numbers are set when the message is sent.
     Message(Box<Message>, Vec<u8>),
-    End(Box<End>),
+    Outcome(Box<Outcome>),
 }
 
 #[derive(Clone, Copy)]
@@ -261,7 +257,7 @@ pub fn stamp(message: &mut Message, numbers: SerialNumbers) -> bool {
     }
 }
 
-/// Maximum data in a message, in bytes, even if the initiator accepts more.
+/// Maximum data length of a message, in bytes, even if the initiator accepts more.
 pub const MAX_SEGMENT: usize = 128 << 10;
 
 pub struct ReplyWriter<'a> {
@@ -271,15 +267,15 @@ pub struct ReplyWriter<'a> {
 }
 
 impl ReplyWriter<'_> {
-    /// Writes the reply; returns false if there is no room for all of it.
+    /// Writes the reply; returns false if there is no room for the whole reply.
     pub fn write(&mut self, reply: &mut Reply) -> bool {
         match reply {
             Reply::Message(message, data) => self.put(message, data),
-            Reply::End(end) => self.end(end),
+            Reply::Outcome(outcome) => self.write_outcome(outcome),
         }
     }
 
-    /// Writes a message; returns false if there is no room for it.
+    /// Writes a message, or returns false if there is no room for it.
     fn put(&mut self, message: &mut Message, data: &[u8]) -> bool {
         let digests = self.parameters.digests;
         let length = digests.length(data.len());
@@ -294,48 +290,52 @@ impl ReplyWriter<'_> {
         true
     }
 
-    fn end(&mut self, end: &mut End) -> bool {
+    fn write_outcome(&mut self, outcome: &mut Outcome) -> bool {
         let burst = self.parameters.max_burst as usize;
         let max = (self.parameters.max_send as usize).min(MAX_SEGMENT);
-        while end.sent < end.data.len() {
-            let in_burst = burst - end.sent % burst;
-            let left = end.data.len() - end.sent;
+        while outcome.sent < outcome.data.len() {
+            let in_burst = burst - outcome.sent % burst;
+            let left = outcome.data.len() - outcome.sent;
             let count = left.min(in_burst).min(max);
             let is_last = count == left;
-            let has_status = is_last && end.sense.is_empty();
+            let has_status = is_last && outcome.sense.is_empty();
             let message = DataIn {
                 is_final: is_last || count == in_burst,
-                overflow: has_status && end.residual.is_overflow,
-                underflow: has_status && end.residual.is_underflow(),
+                overflow: has_status && outcome.residual.is_overflow,
+                underflow: has_status && outcome.residual.is_underflow(),
                 has_status,
-                scsi_status: if has_status { end.scsi_status } else { 0 },
-                tag: end.tag,
+                scsi_status: if has_status { outcome.scsi_status } else { 0 },
+                tag: outcome.tag,
                 transfer: Tag::NONE,
-                data: end.messages,
-                offset: end.sent as u32,
-                residual: if has_status { end.residual.count } else { 0 },
+                data: outcome.messages,
+                offset: outcome.sent as u32,
+                residual: if has_status {
+                    outcome.residual.count
+                } else {
+                    0
+                },
                 ..DataIn::default()
             };
-            let piece = &end.data[end.sent..end.sent + count];
+            let piece = &outcome.data[outcome.sent..outcome.sent + count];
             if !self.put(&mut Message::DataIn(message), piece) {
                 return false;
             }
-            end.messages = end.messages.next();
-            end.sent += count;
+            outcome.messages = outcome.messages.next();
+            outcome.sent += count;
             if has_status {
                 return true;
             }
         }
         let message = Response {
-            overflow: end.residual.is_overflow,
-            underflow: end.residual.is_underflow(),
+            overflow: outcome.residual.is_overflow,
+            underflow: outcome.residual.is_underflow(),
             response: response::COMPLETED,
-            scsi_status: end.scsi_status,
-            tag: end.tag,
-            expected_data: end.messages,
-            residual: end.residual.count,
+            scsi_status: outcome.scsi_status,
+            tag: outcome.tag,
+            expected_data: outcome.messages,
+            residual: outcome.residual.count,
             ..Response::default()
         };
-        self.put(&mut Message::Response(message), &emit_sense(&end.sense))
+        self.put(&mut Message::Response(message), &emit_sense(&outcome.sense))
     }
 }

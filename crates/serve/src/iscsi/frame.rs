@@ -1,8 +1,7 @@
-//! Frames messages in a stream of bytes.
+//! Splits a stream of bytes into messages.
 
 use diskarm_wire::iscsi::{Digest, Lengths, Message, padded};
 
-/// The digests that messages carry.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Digests {
     pub header: bool,
@@ -19,7 +18,6 @@ pub struct Frame<'a> {
     pub length: usize,
 }
 
-/// The reason why a message cannot be framed.
 #[derive(Debug, PartialEq, Eq)]
 pub enum FrameError {
     /// The message is too long, or its header is corrupt.
@@ -38,8 +36,8 @@ impl Digests {
         4 * u8::MAX as usize + Self::BOTH.length(data)
     }
 
-    /// Returns the first message in `input`, if it is complete.
-    /// Fails if it has more than `max` bytes of data, or a digest is wrong.
+    /// Returns the first message in `input`, if it is complete. Fails if the message has more than
+    /// `max` bytes of data, or if a digest is wrong.
     pub fn first(self, input: &[u8], max: usize) -> Result<Option<Frame<'_>>, FrameError> {
         let Some((header, _)) = input.split_first_chunk::<{ Message::LENGTH }>() else {
             return Ok(None);
@@ -82,7 +80,7 @@ impl Digests {
         self.emit(message, data, &mut output[before..]);
     }
 
-    /// Writes a message to the start of `room`, which has space for it; returns its length.
+    /// Writes a message to the start of `room`, which must have space for it; returns the length.
     pub fn emit(self, message: &Message, data: &[u8], room: &mut [u8]) -> usize {
         let header = message.emit(Lengths::of_data(data.len()));
         let mut at = 0;
@@ -146,7 +144,7 @@ mod tests {
         for at in 0..length {
             let mut wrong = room;
             wrong[at] ^= 1;
-            // A wrong length makes the message incomplete.
+            // A wrong length may make the message incomplete.
             let found = digests.first(&wrong, 1 << 20);
             let is_unframed = matches!(found, Err(FrameError::Corrupt) | Ok(None));
             let is_corrupt = matches!(found, Err(FrameError::DataDigest(_)));

@@ -1,4 +1,4 @@
-//! Logins: authentication, the choice of a target, and negotiation of the session's parameters; and
+//! Logins (authentication, the choice of a target, and negotiation of the session's parameters) and
 //! discovery sessions, in which initiators ask for the available targets.
 
 use std::collections::BTreeSet;
@@ -19,7 +19,8 @@ use super::security::{Accounts, Security, SecurityKeys};
 use crate::export::Facts;
 use crate::server::{Handshake, HandshakeStep};
 
-/// Maximum data in a login message, in bytes (RFC 7143: the default MaxRecvDataSegmentLength).
+/// Maximum data length of a login message, in bytes: the default MaxRecvDataSegmentLength of RFC
+/// 7143.
 pub const MAX_DATA: usize = 8192;
 /// Maximum length of all the text in a login, in bytes.
 const MAX_TEXT: usize = 64 << 10;
@@ -27,11 +28,10 @@ const MAX_TEXT: usize = 64 << 10;
 /// A login in progress, or the discovery session that follows.
 pub struct Login {
     settings: Arc<Settings>,
-    /// The local address of the connection.
     address: String,
     input: Vec<u8>,
     output: Vec<u8>,
-    /// Text that continues in the next request.
+    /// Text received so far that continues in the next request.
     text: Vec<u8>,
     /// Length of all the text so far, in bytes.
     text_length: usize,
@@ -39,13 +39,12 @@ pub struct Login {
     status: Serial,
     /// The initiator's part of the session id.
     isid: [u8; 6],
-    /// The target's part of it, if the connection joins a session.
-    joins: Option<NonZero<u16>>,
+    /// The target's part of the session id, if the connection joins a session.
+    joined_tsih: Option<NonZero<u16>>,
     connection: u16,
-    /// Set at the end of the login.
+    /// The registered connection, set at the end of the login.
     member: Option<Member>,
-    /// Keys received so far.
-    seen: BTreeSet<String>,
+    seen_keys: BTreeSet<String>,
     initiator: Option<String>,
     target: Option<String>,
     is_discovery: bool,
@@ -53,7 +52,6 @@ pub struct Login {
     parameters: Parameters,
     has_sent_group: bool,
     has_sent_length: bool,
-    /// Set once a discovery session has started.
     discovery: Option<DiscoverySession>,
 }
 
@@ -78,10 +76,10 @@ impl Login {
             stage: None,
             status: Serial(1),
             isid: [0; 6],
-            joins: None,
+            joined_tsih: None,
             connection: 0,
             member: None,
-            seen: BTreeSet::new(),
+            seen_keys: BTreeSet::new(),
             initiator: None,
             target: None,
             is_discovery: false,
@@ -139,13 +137,13 @@ impl Login {
             return Err(login_status::UNSUPPORTED_VERSION);
         }
         if is_first {
-            self.joins = NonZero::new(request.tsih);
+            self.joined_tsih = NonZero::new(request.tsih);
             self.isid = request.isid;
             self.connection = request.connection;
         }
         let is_stage = matches!(request.current, stage::SECURITY | stage::OPERATIONAL);
         let is_same_stage = self.stage.is_none_or(|stage| stage == request.current);
-        let is_same = request.isid == self.isid && NonZero::new(request.tsih) == self.joins;
+        let is_same = request.isid == self.isid && NonZero::new(request.tsih) == self.joined_tsih;
         if !is_stage || !is_same_stage || !is_same {
             return Err(login_status::INVALID_REQUEST);
         }
@@ -196,7 +194,7 @@ impl Login {
             },
         };
         let register = &self.settings.register;
-        let member = match self.joins {
+        let member = match self.joined_tsih {
             None => register.start(name, self.connection, self.parameters),
             // Discovery sessions cannot be joined.
             Some(_) if self.is_discovery => return Err(login_status::NO_SESSION),
@@ -226,7 +224,7 @@ impl Login {
         let mut answers: Vec<(String, String)> = Vec::new();
         for pair in text::pairs(all) {
             let (key, value) = pair.map_err(|_| login_status::INITIATOR_ERROR)?;
-            if !self.seen.insert(key.to_owned()) {
+            if !self.seen_keys.insert(key.to_owned()) {
                 return Err(login_status::INITIATOR_ERROR);
             }
             match key {
@@ -239,7 +237,7 @@ impl Login {
                 "InitiatorAlias" => {}
                 _ if security_keys.take(key, value) => {}
                 _ => {
-                    let starts_session = !self.is_discovery && self.joins.is_none();
+                    let starts_session = !self.is_discovery && self.joined_tsih.is_none();
                     let answer = self.parameters.negotiate(key, value, starts_session);
                     answers.extend(answer.map(|value| (key.to_owned(), value)));
                 }
@@ -310,8 +308,8 @@ impl Login {
             tag: request.tag,
             status: self.status,
             expected_command: request.command,
-            // When a session is joined, other messages announce its window.
-            max_command: match self.joins {
+            // A connection that joins a session learns the window from later messages.
+            max_command: match self.joined_tsih {
                 None => request.command.plus(WINDOW - 1),
                 Some(_) => request.command.previous(),
             },
@@ -331,7 +329,7 @@ impl Login {
                 parameters: self.parameters,
                 status: self.status,
                 expected: request.command,
-                rest: Vec::new(),
+                unsent: Vec::new(),
             });
             return HandshakeStep::Wait;
         };
@@ -339,7 +337,7 @@ impl Login {
             return HandshakeStep::Close;
         };
         let (address, status) = (self.address.clone(), self.status);
-        let first = self.joins.is_none().then_some(request.command);
+        let first = self.joined_tsih.is_none().then_some(request.command);
         let mut connection = Connection::new(member, address, self.parameters, status, first);
         connection.preload(&self.input, &self.output);
         HandshakeStep::Chosen(export, Box::new(connection))
@@ -398,15 +396,15 @@ struct DiscoverySession {
     status: Serial,
     /// The number of the next command.
     expected: Serial,
-    /// The rest of an answer that does not fit into one message.
-    rest: Vec<u8>,
+    /// The unsent rest of an answer that does not fit into one message.
+    unsent: Vec<u8>,
 }
 
 /// The transfer tag of a partial answer.
 const CONTINUES: Tag = Tag(1);
 
 impl DiscoverySession {
-    /// Writes the answer to a message to `output`; returns true if the session has ended.
+    /// Answers a message; returns true if the session has ended.
     pub fn answer(
         &mut self,
         frame: &Frame<'_>,
@@ -417,17 +415,17 @@ impl DiscoverySession {
         let mut has_ended = false;
         let (mut message, data) = match Message::parse(&frame.header) {
             Ok(Message::TextRequest(request)) => {
-                self.count(request.immediate);
+                self.count_command(request.immediate);
                 if request.transfer == Tag::NONE {
-                    self.rest = targets(frame.data, address, exports);
+                    self.unsent = targets(frame.data, address, exports);
                 }
-                self.text(&request)
+                self.next_part(&request)
             }
             Ok(Message::NopOut(request)) => {
                 if request.tag == Tag::NONE {
                     return false;
                 }
-                self.count(request.immediate);
+                self.count_command(request.immediate);
                 let answer = NopIn {
                     lun: request.lun,
                     tag: request.tag,
@@ -438,7 +436,7 @@ impl DiscoverySession {
                 (Message::NopIn(answer), frame.data[..length].to_vec())
             }
             Ok(Message::LogoutRequest(request)) => {
-                self.count(request.immediate);
+                self.count_command(request.immediate);
                 has_ended = true;
                 let answer = LogoutResponse {
                     response: logout_response::CLOSED,
@@ -461,18 +459,18 @@ impl DiscoverySession {
         has_ended
     }
 
-    fn count(&mut self, is_immediate: bool) {
+    fn count_command(&mut self, is_immediate: bool) {
         if !is_immediate {
             self.expected = self.expected.next();
         }
     }
 
     /// Returns the next part of the answer.
-    fn text(&mut self, request: &TextRequest) -> (Message, Vec<u8>) {
-        let length = self.rest.len().min(self.parameters.max_send as usize);
-        let rest = self.rest.split_off(length);
-        let data = std::mem::replace(&mut self.rest, rest);
-        let is_final = self.rest.is_empty();
+    fn next_part(&mut self, request: &TextRequest) -> (Message, Vec<u8>) {
+        let length = self.unsent.len().min(self.parameters.max_send as usize);
+        let remaining = self.unsent.split_off(length);
+        let data = std::mem::replace(&mut self.unsent, remaining);
+        let is_final = self.unsent.is_empty();
         let answer = TextResponse {
             is_final,
             continues: !is_final,
@@ -484,7 +482,8 @@ impl DiscoverySession {
     }
 }
 
-/// Returns the answer to `SendTargets`: all exports or the named one. Other keys are unknown.
+/// Returns the answer to `SendTargets`: all exports or the named one. Answers other keys with
+/// `NotUnderstood`.
 pub fn targets(data: &[u8], address: &str, exports: &[Facts]) -> Vec<u8> {
     let mut all = Vec::new();
     let mut put = |key: &str, value: &str| {

@@ -10,7 +10,7 @@ use super::frame::Digests;
 /// The number of the only portal group.
 pub const PORTAL_GROUP: u16 = 1;
 
-/// Maximum number of unanswered commands of an initiator.
+/// Maximum number of unanswered commands of a session.
 pub const WINDOW: u32 = 64;
 
 /// Maximum length of a name (RFC 7143, "iSCSI Names"), in bytes.
@@ -33,12 +33,12 @@ pub fn is_target_name(name: &str) -> bool {
     name.bytes().all(is_name_byte) && target_name(name).len() <= MAX_NAME
 }
 
-/// Maximum data in a message to the target, in bytes.
+/// Maximum data length of a message to the target, in bytes.
 pub const MAX_RECEIVE: usize = 128 << 10;
 pub const MAX_CONNECTIONS: u16 = 4;
 /// Maximum length of a data sequence, in bytes.
 const MAX_BURST: u32 = 1 << 20;
-/// Maximum unsolicited data of a command, in bytes.
+/// Maximum amount of unsolicited data for a command, in bytes.
 const FIRST_BURST: u32 = 256 << 10;
 
 /// The negotiated parameters of a connection and its session.
@@ -47,15 +47,15 @@ pub struct Parameters {
     /// The digests in the connection's messages.
     pub digests: Digests,
     pub max_connections: u16,
-    /// True if the initiator sends only immediate data unless it is asked for more.
+    /// True if the initiator sends only immediate data until the target requests more.
     pub initial_r2t: bool,
     /// True if commands may carry data.
     pub immediate_data: bool,
-    /// Maximum data in a message to the initiator on this connection, in bytes.
+    /// Maximum data length of a message to the initiator on this connection, in bytes.
     pub max_send: u32,
     /// Maximum length of a data sequence, in bytes.
     pub max_burst: u32,
-    /// Maximum unsolicited data of a command, in bytes.
+    /// Maximum amount of unsolicited data for a command, in bytes.
     pub first_burst: u32,
 }
 
@@ -129,7 +129,7 @@ impl Parameters {
         }
     }
 
-    /// Applies the constraints between keys once all have been negotiated.
+    /// Applies the constraints between keys once all keys have been negotiated.
     pub fn settle(&mut self) {
         self.first_burst = self.first_burst.min(self.max_burst);
     }
@@ -198,9 +198,10 @@ fn boolean(value: &str, choose: impl FnOnce(bool) -> bool) -> Answer {
 mod tests {
     use super::*;
 
-    /// Each key with a proposal, and the result that RFC 7143 specifies given the target's value.
+    /// Each case has a key, a proposal, and the result that RFC 7143 specifies for the target's
+    /// value.
     #[test]
-    fn keys_are_negotiated_by_their_rules() {
+    fn keys_follow_their_negotiation_rules() {
         let mut parameters = Parameters::default();
         let cases = [
             ("HeaderDigest", "CRC32C,None", "CRC32C"),

@@ -41,7 +41,8 @@ struct RegisteredSession {
     connections: Vec<u16>,
 }
 
-/// A connection of a registered session. Dropping the last one removes the session.
+/// A connection of a registered session. Dropping the last connection of a session removes the
+/// session.
 pub struct Member {
     register: Register,
     pub name: SessionName,
@@ -80,7 +81,7 @@ impl Register {
         }
     }
 
-    /// Adds or replaces a connection of a session; also returns the session's parameters.
+    /// Adds a connection to a session, or replaces one; also returns the session's parameters.
     /// Fails with the status of a failed login.
     pub fn join(
         &self,

@@ -1,5 +1,5 @@
-//! The security stage of a login: both sides prove by CHAP that they know a secret, without sending
-//! it (RFC 1994, and RFC 7143, "Challenge Handshake Authentication Protocol").
+//! The security stage of a login: with CHAP, both sides prove that they know a secret without
+//! sending it (RFC 1994, and RFC 7143, "Challenge Handshake Authentication Protocol").
 
 use std::fmt::Display;
 
@@ -15,21 +15,19 @@ pub struct Account {
     secret: String,
 }
 
-/// The CHAP accounts of a target.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Accounts {
-    /// The account whose secret initiators must prove that they know.
+    /// The account with which initiators must authenticate themselves.
     pub initiator: Account,
-    /// The account by which the target authenticates itself if an initiator asks.
+    /// The account with which the target authenticates itself if an initiator requires it.
     pub target: Option<Account>,
 }
 
 /// Minimum length of a secret, in bytes: RFC 7143 requires 96 bits on unprotected connections.
 const MIN_SECRET: usize = 12;
-/// Maximum length of a secret, in bytes. RFC 7143 allows 1024 for any binary value.
+/// Maximum length of a secret, in bytes. RFC 7143 allows 1024 bytes for any binary value.
 const MAX_SECRET: usize = 255;
 
-/// Length of a response, in bytes.
 pub const RESPONSE_LENGTH: usize = 16;
 /// Maximum length of a challenge, in bytes.
 pub const MAX_CHALLENGE: usize = 1024;
@@ -37,7 +35,7 @@ pub const MAX_CHALLENGE: usize = 1024;
 pub const MD5: &str = "5";
 
 impl Account {
-    /// Checks the length of the secret.
+    /// Creates an account. Fails if the name is empty or the secret has an invalid length.
     pub fn new(name: &str, secret: &str) -> Result<Self, String> {
         let length = secret.len();
         if name.is_empty() || !(MIN_SECRET..=MAX_SECRET).contains(&length) {
@@ -94,10 +92,10 @@ impl Accounts {
             let slot = match side {
                 "initiator" => &mut initiator,
                 "target" => &mut target,
-                _ => return Err(at("must start with \"initiator\" or \"target\"")),
+                _ => return Err(at("the line must start with \"initiator\" or \"target\"")),
             };
             if slot.replace(account).is_some() {
-                return Err(at("there is already such a line"));
+                return Err(at("there is already a line of this kind"));
             }
         }
         let initiator = initiator.ok_or("there is no line \"initiator NAME SECRET\"")?;
@@ -127,7 +125,6 @@ pub enum Security {
     Done,
 }
 
-/// Length of the target's challenge, in bytes.
 const CHALLENGE_LENGTH: usize = 24;
 
 #[derive(Debug, Default)]
@@ -161,8 +158,8 @@ impl<'a> SecurityKeys<'a> {
 pub type Answers = Vec<(&'static str, String)>;
 
 impl Security {
-    /// Answers the security keys of a request. Without accounts any initiator is accepted.
-    /// Fails with the status of a failed login.
+    /// Answers the security keys of a request. Without accounts, any initiator is accepted. Fails
+    /// with the status of a failed login.
     pub fn advance(
         &mut self,
         keys: &SecurityKeys<'_>,
@@ -226,7 +223,8 @@ impl Security {
                 let mut data = [0; MAX_CHALLENGE];
                 let length = text::binary(theirs, &mut data).ok_or(failed)?;
                 let theirs = &data[..length];
-                // A reflected challenge would make the target answer its own.
+                // If the initiator sends back the target's own challenge, an answer would give away
+                // the response.
                 let (Some(id), Some(target)) = (id, &accounts.target) else {
                     return Err(failed);
                 };
@@ -245,8 +243,8 @@ impl Security {
         Ok(answers)
     }
 
-    /// Returns true if the initiator may advance to the next stage.
-    /// Fails with the status of a failed login if it skips the authentication.
+    /// Returns true if the initiator may advance to the next stage. Fails with the status of a
+    /// failed login if the initiator has skipped the authentication.
     pub fn may_continue(&self, accounts: Option<&Accounts>) -> Result<bool, u16> {
         match (self, accounts) {
             (Self::Done, _) | (Self::Open, None) => Ok(true),
@@ -269,7 +267,7 @@ fn random<const COUNT: usize>() -> Result<[u8; COUNT], u16> {
 mod tests {
     use super::*;
 
-    /// The oracle is `printf '\001a-secret-of-12challenge' | md5sum`.
+    /// The expected response is the output of `printf '\001a-secret-of-12challenge' | md5sum`.
     #[test]
     fn a_response_is_the_digest_of_id_secret_and_challenge() {
         let account = Account::new("disk", "a-secret-of-12").expect("an account");
@@ -295,7 +293,7 @@ mod tests {
             => there is no line
             initiator alice short => line 1: the name is 5 bytes long and the
             initiator alice => line 1: expected `initiator` or `target`
-            ; user alice a-secret-of-12 => line 2: must start with
+            ; user alice a-secret-of-12 => line 2: the line must start with
             initiator a a-secret-of-12; initiator b a-secret-of-12 => line 2: there is already
             initiator a a-secret-of-12; target b a-secret-of-12 => both sides have the same secret
         ";

@@ -1,4 +1,5 @@
-//! A session: an initiator's commands, over one or more connections, with their data and window.
+//! A session: the commands that an initiator sends over its connections, their data, and the
+//! window.
 
 use diskarm_emulate::Attribute;
 use diskarm_wire::Sense;
@@ -11,9 +12,9 @@ use super::parameters::{Parameters, WINDOW};
 use crate::statistics::Access;
 use crate::worker::ConnectionError;
 
-/// Maximum size of early messages, in bytes: the unsolicited data of a full window.
+/// Maximum total size of early messages, in bytes: the unsolicited data of a full window.
 const MAX_EARLY: usize = 16 << 20;
-/// Overhead of an early message, in bytes.
+/// Assumed overhead of an early message, in bytes.
 const OVERHEAD: usize = 256;
 
 pub struct Session {
@@ -21,8 +22,7 @@ pub struct Session {
     pub initiator: u64,
     /// The target's part of the session id.
     pub tsih: u16,
-    /// Maximum number of connections.
-    pub max: u16,
+    pub max_connections: u16,
     pub connections: Vec<SessionConnection>,
     pub window: Window,
     /// Unanswered commands in the order of their numbers.
@@ -58,11 +58,11 @@ impl EarlyMessage {
 }
 
 impl Session {
-    pub fn new(initiator: u64, tsih: u16, max: u16, first: Serial) -> Self {
+    pub fn new(initiator: u64, tsih: u16, max_connections: u16, first: Serial) -> Self {
         Self {
             initiator,
             tsih,
-            max,
+            max_connections,
             connections: Vec::new(),
             window: Window::new(first),
             tasks: Vec::new(),
@@ -70,7 +70,6 @@ impl Session {
         }
     }
 
-    /// Returns true if the session has the connection with this number.
     pub fn has_connection(&self, number: usize) -> bool {
         let mut connections = self.connections.iter();
         connections.any(|connection| connection.number == number)
@@ -82,8 +81,8 @@ impl Session {
         found.map(|connection| connection.number)
     }
 
-    /// Keeps a message until its predecessors have arrived on other connections.
-    /// Fails if there can be no other connections, or if too many data are kept.
+    /// Keeps a message until its predecessors have arrived on other connections. Fails if there can
+    /// be no other connections, or if the early messages exceed [`MAX_EARLY`].
     pub fn keep_early(
         &mut self,
         number: usize,
@@ -91,7 +90,7 @@ impl Session {
         message: Message,
         data: Vec<u8>,
     ) -> Result<(), ConnectionError> {
-        if self.max == 1 {
+        if self.max_connections == 1 {
             return Err(ConnectionError);
         }
         // Duplicates are ignored.
@@ -107,8 +106,8 @@ impl Session {
         self.check_early()
     }
 
-    /// Keeps data of an early command until its turn; returns the data of any other command.
-    /// Fails if too many data are kept.
+    /// Keeps the data of an early command until its turn; returns the data of any other command.
+    /// Fails if the early messages exceed [`MAX_EARLY`].
     pub fn keep_early_data(
         &mut self,
         number: usize,
@@ -133,10 +132,10 @@ impl Session {
         Ok(())
     }
 
-    /// Cancels a command that has not arrived yet or waits for its turn (RFC 7143, "Task Management
-    /// Function Request"). Returns false if the number is outside the window.
+    /// Cancels a command that has not arrived yet or is waiting for its turn (RFC 7143, "Task
+    /// Management Function Request"). Returns false if the number is outside the window.
     pub fn skip(&mut self, command: Serial) -> bool {
-        let can_arrive = self.max > 1 && self.window.can_arrive(command);
+        let can_arrive = self.max_connections > 1 && self.window.can_arrive(command);
         if can_arrive {
             self.early.retain(|early| early.command != command);
             let no_operation = NopOut {
@@ -155,12 +154,12 @@ impl Session {
         can_arrive
     }
 
-    /// Removes and returns the message whose turn it is.
+    /// Removes and returns the message whose turn it is, if it has arrived.
     pub fn next_early(&mut self) -> Option<EarlyMessage> {
         let expected = self.window.expected;
         let mut early = self.early.iter();
         let index = early.position(|early| early.command == expected)?;
-        self.window.order(false, expected);
+        self.window.consume_number(false, expected);
         Some(self.early.swap_remove(index))
     }
 
@@ -174,7 +173,7 @@ impl Session {
         self.tasks.push(task);
     }
 
-    /// Drops tasks without a response.
+    /// Drops tasks without responding to them.
     pub fn drop_tasks(&mut self, is_dropped: impl Fn(&Task) -> bool) {
         let window = &mut self.window;
         self.tasks.retain(|task| {
@@ -190,8 +189,8 @@ impl Session {
         self.tasks.iter_mut().find(|task| task.tag == tag)
     }
 
-    /// Returns the next task that may start. Tasks start in order of arrival where their attributes
-    /// require it: a simple task may overtake one whose data are arriving.
+    /// Returns the next task that may start. Tasks start in order of arrival if their attributes
+    /// require it: a simple task may overtake one whose data are still arriving.
     pub fn next_to_start(&mut self) -> Option<&mut Task> {
         let (mut follows_any, mut follows_ordered) = (false, false);
         self.tasks.iter_mut().find(|task| {
@@ -216,13 +215,13 @@ impl Session {
         scsi_status: u8,
         sense: Vec<u8>,
         mut data: Vec<u8>,
-    ) -> Option<(usize, End)> {
+    ) -> Option<(usize, Outcome)> {
         let index = self.tasks.iter().position(|task| task.tag == tag)?;
         let task = self.tasks.remove(index);
         let actual = if task.writes { task.needed } else { data.len() };
         let max = if task.reads { task.expected } else { 0 };
         data.truncate(max as usize);
-        let end = End {
+        let outcome = Outcome {
             tag,
             share: task.share,
             scsi_status,
@@ -232,11 +231,11 @@ impl Session {
             messages: task.arrival.requests,
             sent: 0,
         };
-        Some((task.connection, end))
+        Some((task.connection, outcome))
     }
 }
 
-/// A command that has arrived, until it is answered.
+/// A command that has arrived and has not been answered.
 pub struct Task {
     pub tag: Tag,
     pub lun: Lun,
@@ -249,7 +248,6 @@ pub struct Task {
     pub expected: u32,
     pub reads: bool,
     pub writes: bool,
-    /// The kind of access, for statistics.
     pub access: Access,
     /// True if the response waits until the store's file has been synchronised.
     pub syncs: bool,
@@ -265,7 +263,6 @@ pub struct Task {
     pub state: TaskState,
 }
 
-/// The progress of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TaskState {
     Arriving,
@@ -304,7 +301,6 @@ pub enum DataError {
     Unexpected,
     /// Too much or too little data.
     Amount,
-    /// Data out of order.
     Order,
 }
 
@@ -364,8 +360,7 @@ impl Task {
         }
     }
 
-    /// Handles the immediate data of the command.
-    /// Fails if they violate the negotiated parameters.
+    /// Handles the immediate data of the command. Fails if they violate the negotiated parameters.
     pub fn immediate(
         &mut self,
         data: &[u8],
@@ -477,7 +472,7 @@ pub struct Window {
     /// Number of numbered commands, which fill the window.
     numbered: u32,
     immediate: usize,
-    /// Memory of all commands, in bytes.
+    /// Memory reserved for all commands, in bytes.
     cost: usize,
 }
 
@@ -487,7 +482,7 @@ pub enum Order {
     Next,
     /// A predecessor has not arrived.
     Ahead,
-    /// Outside the window: ignored.
+    /// The number is outside the window, so the command is ignored.
     Outside,
 }
 
@@ -496,12 +491,12 @@ pub enum Order {
 pub struct WindowShare {
     /// True if the command has no number.
     pub is_immediate: bool,
-    /// Maximum memory, in bytes.
+    /// Maximum memory that the command needs, in bytes.
     pub cost: usize,
 }
 
 impl Window {
-    /// Creates an empty window, all of which the login has announced.
+    /// Creates an empty window, whose full size the login has announced.
     pub fn new(expected: Serial) -> Self {
         Self {
             expected,
@@ -518,7 +513,7 @@ impl Window {
     }
 
     /// Consumes the number of a command if it is the next one.
-    pub fn order(&mut self, is_immediate: bool, command: Serial) -> Order {
+    pub fn consume_number(&mut self, is_immediate: bool, command: Serial) -> Order {
         if is_immediate {
             return Order::Next;
         }
@@ -532,7 +527,8 @@ impl Window {
         Order::Next
     }
 
-    /// Returns the last command number to announce. It never decreases, as it may have been used.
+    /// Returns the last command number to announce. It never decreases, because the initiator may
+    /// have used it already.
     pub fn announce(&mut self) -> Serial {
         let free = WINDOW.saturating_sub(self.numbered);
         let max = self.expected.plus(free).previous();
@@ -547,7 +543,6 @@ impl Window {
         self.immediate < MAX_IMMEDIATE
     }
 
-    /// Returns true if there is memory for a command of this cost.
     pub fn has_memory(&self, cost: usize) -> bool {
         self.cost + cost <= MAX_COST
     }
@@ -571,8 +566,7 @@ impl Window {
     }
 }
 
-/// The outcome of a command.
-pub struct End {
+pub struct Outcome {
     pub tag: Tag,
     pub share: WindowShare,
     pub scsi_status: u8,

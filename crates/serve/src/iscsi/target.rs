@@ -1,7 +1,7 @@
-//! The iSCSI target of an export: the sessions of all initiators over one logical unit.
+//! The iSCSI target of an export: one logical unit, and the sessions of all initiators.
 //!
-//! Without power the target is absent: sessions end, and new ones end after their login, as with a
-//! disk whose port has no power.
+//! While the power is off, sessions end, and new ones end right after their login, as with a disk
+//! whose port has no power.
 
 mod messages;
 
@@ -24,7 +24,7 @@ use super::unit::{Disk, UnitStore};
 use crate::control::PowerControl;
 use crate::export::{DeviceFactory, Export, Facts};
 use crate::nonblocking::Waker;
-use crate::power::{DataPath, Losses, PendingWrite, PowerCut, PowerSwitch, TriggerSide};
+use crate::power::{DataPath, Losses, PendingWrite, PowerCut, PowerSwitch, TriggerStage};
 use crate::statistics::{Access, Statistics};
 use crate::store::FileSyncer;
 use crate::timeline::{Speed, Timeline};
@@ -48,7 +48,7 @@ pub struct IscsiTarget {
     syncing: Slab<Syncing>,
     file: Option<File>,
     sessions: Slab<Session>,
-    /// Connections with output that was caused by other connections.
+    /// Connections that have output because of messages on other connections.
     touched: Vec<usize>,
     initiators: Vec<Initiator>,
     next_initiator: u64,
@@ -126,7 +126,7 @@ impl IscsiTarget {
             && let Some(task) = session.next_to_start()
         {
             task.state = TaskState::Started;
-            if self.power.count_request(TriggerSide::Before, task.access) {
+            if self.power.count_request(TriggerStage::Before, task.access) {
                 return;
             }
             let data = std::mem::take(&mut task.data);
@@ -185,7 +185,7 @@ impl IscsiTarget {
             && let Some(task) = session.task_mut(Tag(response.id as u32))
         {
             self.statistics.counts.written_bytes += task.writes_bytes;
-            self.power.count_request(TriggerSide::After, task.access);
+            self.power.count_request(TriggerStage::After, task.access);
         }
         let Response {
             id,
@@ -212,8 +212,8 @@ impl IscsiTarget {
         clients: &mut Clients<'_>,
     ) -> Option<usize> {
         let session = self.sessions.get_mut(index)?;
-        let (number, end) = session.end(tag, status as u8, sense, data)?;
-        clients.get_mut(number)?.end(end);
+        let (number, outcome) = session.end(tag, status as u8, sense, data)?;
+        clients.get_mut(number)?.respond(outcome);
         Some(number)
     }
 
@@ -311,8 +311,8 @@ impl IscsiTarget {
         }
     }
 
-    /// Starts a session with a connection. It replaces an existing session with the same name (RFC
-    /// 7143, "Session Reinstatement"), whose connections are returned.
+    /// Starts a session with a connection. If there is a session with the same name, replaces it
+    /// (RFC 7143, "Session Reinstatement") and returns its connections.
     fn start_session(
         &mut self,
         number: usize,
@@ -336,8 +336,9 @@ impl IscsiTarget {
         replaced.into_iter().map(|other| other.number).collect()
     }
 
-    /// Adds a connection to a session. Returns the connection with the same id that it replaces
-    /// (RFC 7143, "Connection Reinstatement"), or itself if the session has ended.
+    /// Adds a connection to a session. Returns the connections to close: one with the same id,
+    /// which is replaced (RFC 7143, "Connection Reinstatement"), or the new one if the session has
+    /// ended.
     fn join_session(&mut self, number: usize, clients: &mut Clients<'_>) -> Vec<usize> {
         let Some(connection) = clients.get_mut(number) else {
             return Vec::new();
@@ -416,7 +417,6 @@ impl IscsiTarget {
     }
 }
 
-/// An id that no initiator has.
 const NO_INITIATOR: u64 = 0;
 
 /// Operation code of the command that may abort other initiators' tasks.

@@ -16,8 +16,8 @@ use diskarm_emulate::{Backing, Single, Unavailable};
 use crate::power::{DataPath, InjectedFaults, Losses, PowerCut, WriteId};
 use crate::recording::{Tap, Tappable};
 
-/// The device of a unit, which may expose only its first blocks. A single drive reports its
-/// specification and layout; other devices report nothing about themselves.
+/// The device of a unit, which may expose only the first blocks of the device. A single drive
+/// reports its specification and layout; other devices report nothing about themselves.
 pub struct Disk {
     device: Box<dyn Backing>,
     sectors: SectorCount,
@@ -94,7 +94,7 @@ impl Tappable for Disk {
     }
 }
 
-/// Delegates to the device in the box; the box itself, as a plain device, reports nothing.
+/// The methods dereference the box, because the box itself is a plain device that reports nothing.
 impl Backing for Disk {
     fn spec(&self) -> Option<&Spec> {
         (*self.device).spec()
@@ -174,7 +174,6 @@ pub(super) struct UnitData {
     pub data: DataPath,
     /// Block size, in bytes.
     sector: u64,
-    /// Total size, in bytes.
     bytes: u64,
     /// Writes and flushes in the device, by request id.
     active: BTreeMap<u64, ActiveRequest>,

@@ -14,7 +14,7 @@ use super::session::{Input, NbdSession};
 use crate::control::PowerControl;
 use crate::export::{DeviceFactory, Export, Facts};
 use crate::nonblocking::Waker;
-use crate::power::{DataPath, Losses, PendingWrite, PowerCut, PowerSwitch, TriggerSide, WriteId};
+use crate::power::{DataPath, Losses, PendingWrite, PowerCut, PowerSwitch, TriggerStage, WriteId};
 use crate::statistics::Statistics;
 use crate::store::FileSyncer;
 use crate::timeline::Timeline;
@@ -27,10 +27,10 @@ struct ActiveJob {
     connection: Option<usize>,
     job: Job,
     /// Offset and length of the remaining parts.
-    rest: Option<(u64, u64)>,
+    remaining: Option<(u64, u64)>,
     /// True if the device has completed the current part, or the job does not need the device.
     is_served: bool,
-    /// True if the store's file has been synchronised, or need not be.
+    /// True if the store's file has been synchronised, or need not be synchronised.
     is_synced: bool,
     error: Option<Refusal>,
     /// The write of the current part.
@@ -42,8 +42,8 @@ struct ActiveJob {
 
 impl ActiveJob {
     /// Drops the remaining parts, the last of which would have requested the synchronisation.
-    fn drop_rest(&mut self) {
-        if self.rest.take().is_some() {
+    fn drop_remaining(&mut self) {
+        if self.remaining.take().is_some() {
             self.is_synced = true;
         }
     }
@@ -61,7 +61,7 @@ pub struct NbdExport {
     /// Jobs with remaining parts, if requests take no time.
     unfinished: Vec<usize>,
     power: PowerSwitch,
-    device: Option<DeviceFactory<Box<dyn Device>>>,
+    make_device: Option<DeviceFactory<Box<dyn Device>>>,
     /// True while requests wait in their connections because too many sector versions are kept.
     is_holding: bool,
     statistics: Statistics,
@@ -74,7 +74,7 @@ impl NbdExport {
             None => None,
         };
         let is_timed = export.timing.is_some();
-        let (capacity, device) = match export.power {
+        let (capacity, make_device) = match export.power {
             Some(power) => (Some(power.capacity), power.device),
             None => (None, None),
         };
@@ -89,7 +89,7 @@ impl NbdExport {
             jobs: Slab::new(),
             unfinished: Vec::new(),
             power: PowerSwitch::default(),
-            device,
+            make_device,
             is_holding: false,
             statistics: Statistics::default(),
         };
@@ -133,7 +133,7 @@ impl NbdExport {
         touched
     }
 
-    /// Handles a completion; returns its connection if it has a reply.
+    /// Handles a completion; returns the job's connection if a reply is ready.
     fn complete(
         &mut self,
         completion: &Completion,
@@ -151,9 +151,9 @@ impl NbdExport {
         let active = self.jobs.get_mut(id)?;
         if let Some(error) = completion_error(completion.status) {
             active.error = Some(error);
-            active.drop_rest();
+            active.drop_remaining();
         }
-        if active.rest.is_some() {
+        if active.remaining.is_some() {
             // The next part takes time as well, so no reply is ready.
             self.start_next_part(id, now, clients);
             return None;
@@ -173,14 +173,14 @@ impl NbdExport {
         }
     }
 
-    /// Queues the reply to the job if it has ended; returns its connection.
+    /// Queues the reply to the job if the job has ended; returns the job's connection.
     fn reply_if_done(&mut self, id: usize, clients: &mut Clients<'_>) -> Option<usize> {
         let active = self.remove_if_done(id)?;
         let number = active.connection?;
         clients.get_mut(number)?.reply(active.job, active.error);
         if active.error.is_none() {
             let access = active.job.kind.access();
-            self.power.count_request(TriggerSide::After, access);
+            self.power.count_request(TriggerStage::After, access);
         }
         if let Some(due) = active.due {
             clients.record_due(number, due);
@@ -188,7 +188,7 @@ impl NbdExport {
         Some(number)
     }
 
-    /// Removes the job if it has ended, and counts its outcome.
+    /// Removes the job and counts its outcome if it has ended.
     fn remove_if_done(&mut self, id: usize) -> Option<ActiveJob> {
         let active = self.jobs.get(id)?;
         if !active.is_served || !active.is_synced {
@@ -207,7 +207,7 @@ impl NbdExport {
     fn start(&mut self, number: usize, job: Job, now: HostInstant, clients: &mut Clients<'_>) {
         let access = job.kind.access();
         self.statistics.counts.count(access, job.length);
-        if self.power.count_request(TriggerSide::Before, access) {
+        if self.power.count_request(TriggerStage::Before, access) {
             return;
         }
         let is_zero = matches!(job.kind, JobKind::Zero { .. });
@@ -226,7 +226,7 @@ impl NbdExport {
         }
         if !takes_time && !syncs {
             match job.kind {
-                _ if error.is_none() => _ = self.power.count_request(TriggerSide::After, access),
+                _ if error.is_none() => _ = self.power.count_request(TriggerStage::After, access),
                 JobKind::Refused(..) => {}
                 _ => self.statistics.counts.failed += 1,
             }
@@ -238,7 +238,7 @@ impl NbdExport {
         let id = self.jobs.insert(ActiveJob {
             connection: Some(number),
             job,
-            rest: is_zero.then_some((job.offset, job.length)),
+            remaining: is_zero.then_some((job.offset, job.length)),
             is_served: !takes_time,
             is_synced: !syncs,
             error,
@@ -247,8 +247,8 @@ impl NbdExport {
             due: None,
         });
         if is_zero {
-            // Its last part requests the synchronisation. If the job has already ended, its
-            // connection continues anyway.
+            // The last part requests the synchronisation. The result can be ignored, because the
+            // caller continues with this connection anyway.
             self.start_next_part(id, now, clients);
             return;
         }
@@ -261,7 +261,7 @@ impl NbdExport {
         }
     }
 
-    /// Performs the work of a job that does not involve the device; returns its error.
+    /// Performs the work of a job that does not involve the device; returns the error, if any.
     fn execute_untimed(&mut self, job: &Job) -> Option<Refusal> {
         match job.kind {
             JobKind::Refused(error, message) => {
@@ -304,7 +304,7 @@ impl NbdExport {
         }
     }
 
-    /// Zeroes the next part of a job; returns its connection if it has a reply.
+    /// Zeroes the next part of a job; returns the job's connection if a reply is ready.
     fn start_next_part(
         &mut self,
         id: usize,
@@ -313,18 +313,18 @@ impl NbdExport {
     ) -> Option<usize> {
         let max_length = Request::MAX_SECTORS.0 * self.facts.sector.0;
         let active = self.jobs.get_mut(id)?;
-        let (job, (offset, left)) = (active.job, active.rest?);
+        let (job, (offset, left)) = (active.job, active.remaining?);
         let length = left.min(max_length);
         let may_free = matches!(job.kind, JobKind::Zero { may_free: true });
-        active.rest = (left > length).then(|| (offset + length, left - length));
+        active.remaining = (left > length).then(|| (offset + length, left - length));
         let write = self.data.open(offset, length);
         active.write = write;
         self.data.mark_submitted(write);
         if let Err(error) = self.data.zero_part(write, offset, length, may_free) {
             active.error = Some(store_error(&error));
-            active.drop_rest();
+            active.drop_remaining();
         }
-        let is_last = active.rest.is_none();
+        let is_last = active.remaining.is_none();
         if is_last
             && !active.is_synced
             && let Some(syncer) = &self.syncer
@@ -344,7 +344,7 @@ impl NbdExport {
         self.reply_if_done(id, clients)
     }
 
-    /// Writes the part of a write that arrived before its connection closed.
+    /// Writes the data of a write that had arrived when its connection closed.
     fn write_partial(&mut self, job: Job) {
         if !self.data.can_lose_writes() || !self.power.is_on {
             return;
@@ -357,7 +357,7 @@ impl NbdExport {
         let id = self.jobs.insert(ActiveJob {
             connection: None,
             job,
-            rest: None,
+            remaining: None,
             is_served: false,
             is_synced: true,
             error: None,
@@ -449,7 +449,7 @@ impl Service for NbdExport {
                 continue;
             };
             active.connection = None;
-            active.drop_rest();
+            active.drop_remaining();
             match &mut self.timeline {
                 // The data are already in the store, so the drive must write them.
                 Some(_) if active.write != WriteId::NONE => {}
@@ -521,13 +521,13 @@ impl PowerControl for NbdExport {
                 self.statistics.counts.aborted += u64::from(active.connection.is_some());
                 active.connection = None;
                 active.error = None;
-                active.drop_rest();
+                active.drop_remaining();
                 active.is_served = true;
             }
             self.remove_if_done(id);
         }
-        if let Some((timeline, device)) = self.timeline.as_mut().zip(self.device.as_ref()) {
-            timeline.replace(device());
+        if let Some((timeline, make)) = self.timeline.as_mut().zip(self.make_device.as_ref()) {
+            timeline.replace(make());
         }
         self.start_persistence_reports();
         losses

@@ -1,4 +1,4 @@
-//! The handshake: a client chooses an export and the format of replies.
+//! The handshake, in which a client chooses an export and the format of replies.
 
 use diskarm_wire::nbd::option::{
     AnswerHeader, BlockSizes, Choice, Context, ExportInfo, ListedExport, OptionHeader, Queries,
@@ -29,9 +29,9 @@ pub struct NbdHandshake {
 /// Encryption of a connection (section "TLS support").
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Encryption {
-    /// The server does not offer it.
+    /// The server does not offer encryption.
     Off,
-    /// Used if the client asks for it.
+    /// The client may start TLS.
     Offered,
     /// The client must start TLS before anything else.
     Required,
@@ -49,10 +49,9 @@ enum State {
     },
 }
 
-/// The state of a handshake after a step.
 #[derive(Debug, PartialEq, Eq)]
 pub enum NbdStep {
-    /// It needs more input, or its output must be sent first.
+    /// The handshake needs more input, or its output must be sent first.
     Wait,
     /// The client has chosen an export. The session starts once the output has been sent.
     Negotiated(NegotiatedExport),
@@ -89,7 +88,7 @@ impl NbdHandshake {
             return NbdStep::Wait;
         }
         match self.state {
-            State::Flags => self.flags(exports, is_full),
+            State::Flags => self.read_flags(exports, is_full),
             State::Skipping { option, left } => {
                 let count = left.min(self.input.len() as u64);
                 self.input.drain(..count as usize);
@@ -108,11 +107,11 @@ impl NbdHandshake {
                 self.answer(option, answer::TOO_BIG, message);
                 NbdStep::Wait
             }
-            State::Option => self.option(exports, is_full),
+            State::Option => self.read_option(exports, is_full),
         }
     }
 
-    fn flags(&mut self, exports: &[Facts], is_full: bool) -> NbdStep {
+    fn read_flags(&mut self, exports: &[Facts], is_full: bool) -> NbdStep {
         let Ok(flags) = ClientFlags::parse(&self.input) else {
             return NbdStep::Wait;
         };
@@ -120,7 +119,7 @@ impl NbdHandshake {
             return NbdStep::Close;
         }
         if !flags.fixed_newstyle {
-            // Such a client cannot start TLS.
+            // Only clients with the fixed newstyle can start TLS.
             match self.encryption {
                 Encryption::Required => return NbdStep::Close,
                 _ => self.encryption = Encryption::Off,
@@ -130,10 +129,10 @@ impl NbdHandshake {
         self.input.drain(..ClientFlags::LENGTH);
         self.state = State::Option;
         // The first option may already have arrived.
-        self.option(exports, is_full)
+        self.read_option(exports, is_full)
     }
 
-    fn option(&mut self, exports: &[Facts], is_full: bool) -> NbdStep {
+    fn read_option(&mut self, exports: &[Facts], is_full: bool) -> NbdStep {
         let Ok(header) = OptionHeader::parse(&self.input) else {
             return NbdStep::Wait;
         };
@@ -153,8 +152,8 @@ impl NbdHandshake {
         if self.input.len() < end {
             return NbdStep::Wait;
         }
-        let rest = self.input.split_off(end);
-        let input = std::mem::replace(&mut self.input, rest);
+        let remaining = self.input.split_off(end);
+        let input = std::mem::replace(&mut self.input, remaining);
         self.serve(
             header.option,
             &input[OptionHeader::LENGTH..],
@@ -173,11 +172,11 @@ impl NbdHandshake {
             _ if self.encryption == Encryption::Required => return self.refuse_unencrypted(option),
             code::EXPORT_NAME => return self.export_name(data, exports, is_full),
             code::INFO | code::GO => return self.choose(option, data, exports, is_full),
-            code::LIST_CONTEXTS | code::SET_CONTEXTS => self.contexts(option, data, exports),
+            code::LIST_CONTEXTS | code::SET_CONTEXTS => self.answer_contexts(option, data, exports),
             code::LIST | code::STRUCTURED_REPLY | code::EXTENDED_HEADERS if !data.is_empty() => {
                 self.answer(option, answer::INVALID, b"the option takes no data");
             }
-            code::LIST => self.list(exports),
+            code::LIST => self.list_exports(exports),
             code::STRUCTURED_REPLY if self.headers == Headers::Extended => {
                 let message = b"extended headers have already been negotiated";
                 self.answer(option, answer::EXTENDED_HEADERS, message);
@@ -210,7 +209,6 @@ impl NbdHandshake {
         NbdStep::Wait
     }
 
-    /// Refuses an option because the connection is not encrypted.
     fn refuse_unencrypted(&mut self, option: u32) -> NbdStep {
         if option == code::EXPORT_NAME {
             return NbdStep::Close;
@@ -228,7 +226,7 @@ impl NbdHandshake {
         self.answer(option, answer::ACK, b"");
     }
 
-    fn list(&mut self, exports: &[Facts]) {
+    fn list_exports(&mut self, exports: &[Facts]) {
         for facts in exports {
             let listed = ListedExport {
                 name: &facts.name,
@@ -267,7 +265,7 @@ impl NbdHandshake {
             return NbdStep::Wait;
         };
         if is_full && option == code::GO {
-            let message = b"the server has reached its limit of connections";
+            let message = b"the server has reached its maximum number of connections";
             self.answer(option, answer::POLICY, message);
             return NbdStep::Wait;
         }
@@ -301,7 +299,7 @@ impl NbdHandshake {
         }
     }
 
-    fn contexts(&mut self, option: u32, data: &[u8], exports: &[Facts]) {
+    fn answer_contexts(&mut self, option: u32, data: &[u8], exports: &[Facts]) {
         let is_choice = option == code::SET_CONTEXTS;
         if is_choice {
             self.status_export = None;
@@ -324,7 +322,7 @@ impl NbdHandshake {
         let lists_all = !is_choice && queries.count == 0;
         if lists_all || queries.queries().any(is_supported) {
             let context = Context {
-                // The id is reserved in a list.
+                // In a list, the id is a reserved field.
                 id: if is_choice { ALLOCATION } else { 0 },
                 name: Context::ALLOCATION,
             };

@@ -8,8 +8,8 @@ use crate::export::Facts;
 use crate::power::WriteId;
 use crate::statistics::Access;
 
-/// Maximum data in a request or reply, in bytes: the model's longest request of 512-byte sectors,
-/// and the maximum that clients may assume of any server (section "Size constraints").
+/// Maximum data length of a request or reply, in bytes: the model's longest request of 512-byte
+/// sectors, and the most that clients may expect of any server (section "Size constraints").
 pub const MAX_PAYLOAD: u64 = 32 << 20;
 
 /// The id of the context `base:allocation`.
@@ -22,7 +22,7 @@ pub struct Job {
     pub offset: u64,
     pub length: u64,
     pub kind: JobKind,
-    /// The reply waits until the data would survive the server's exit.
+    /// True if the reply waits until the data would survive the server's exit.
     pub force_unit_access: bool,
     /// True if the reply must have a single data chunk or extent.
     pub is_undivided: bool,
@@ -67,7 +67,7 @@ impl Job {
     /// Validates `request`; an invalid one becomes [`JobKind::Refused`].
     pub fn new(request: &Request, facts: &Facts, has_status: bool, is_extended: bool) -> Self {
         let flags = request.flags.to_be_bytes();
-        let flags = CommandFlags::parse(&flags).unwrap_or_else(|_| panic!("two bytes of flags"));
+        let flags = CommandFlags::parse(&flags).unwrap_or_else(|_| panic!("flags have two bytes"));
         let kind = check(request, flags, facts, has_status, is_extended)
             .unwrap_or_else(|(error, message)| JobKind::Refused(error, message));
         Self {
@@ -147,15 +147,15 @@ fn check_range(request: &Request, kind: JobKind, facts: &Facts) -> Result<(), Re
             JobKind::Write | JobKind::Zero { .. } => Error::NoSpace,
             _ => Error::Invalid,
         };
-        return Err((error, "beyond the end of the export"));
+        return Err((error, "the request extends beyond the end of the export"));
     }
     let is_aligned = (request.offset | request.length).is_multiple_of(facts.sector.0);
     if !is_aligned {
-        return Err((Error::Invalid, "not aligned to the minimum block size"));
+        return Err((Error::Invalid, "the request is not aligned to blocks"));
     }
     let has_payload = matches!(kind, JobKind::Read | JobKind::Write);
     if has_payload && request.length > MAX_PAYLOAD {
-        return Err((Error::Invalid, "longer than the maximum payload"));
+        return Err((Error::Invalid, "the data exceed the maximum payload"));
     }
     Ok(())
 }

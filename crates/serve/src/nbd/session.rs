@@ -26,7 +26,7 @@ pub struct NegotiatedExport {
     pub headers: Headers,
     /// True if the client may request block status.
     pub has_status: bool,
-    /// Input after the handshake.
+    /// Input that followed the handshake.
     pub rest: Vec<u8>,
 }
 
@@ -48,10 +48,9 @@ pub struct NbdSession {
     is_ending: bool,
 }
 
-/// A request whose data are arriving.
 pub(super) struct ReceivingJob {
     job: Job,
-    /// Offset of the next data in the export.
+    /// Offset in the export of the next data to arrive.
     offset: u64,
     left: u64,
 }
@@ -60,22 +59,22 @@ pub(super) struct ReceivingJob {
 pub enum Input<'a> {
     /// A request that has arrived with all its data.
     Request(Job),
-    /// A valid write, whose data follow. The caller calls [`NbdSession::identify_write`].
+    /// A valid write, whose data follow. The caller must call [`NbdSession::identify_write`].
     WriteStart { offset: u64, length: u64 },
-    /// Whole sectors of a write; the caller stores them or calls [`NbdSession::refuse_write`].
+    /// Whole sectors of a write. The caller must store them or call [`NbdSession::refuse_write`].
     WriteData {
         write: WriteId,
         offset: u64,
         data: &'a [u8],
     },
-    /// Nothing until more input arrives or replies have been sent.
+    /// Nothing can be done until more input arrives or replies have been sent.
     Wait,
-    /// Not NBD: the connection must be closed.
+    /// The input is not NBD; the connection must be closed.
     Invalid,
 }
 
 impl NbdSession {
-    /// Continues after the handshake; `output` is the handshake's unsent output.
+    /// Creates a session after the handshake; `output` is the handshake's unsent output.
     pub fn new(facts: Facts, negotiated: &NegotiatedExport, output: &[u8]) -> Self {
         let mut session = Self {
             facts,
@@ -183,7 +182,8 @@ impl NbdSession {
         }
     }
 
-    /// Takes the write whose data were arriving, shortened to the data that have arrived.
+    /// Removes and returns the write whose data were arriving, shortened to the data that have
+    /// arrived.
     pub(super) fn take_partial_write(&mut self) -> Option<Job> {
         let receiving = self.receiving.take()?;
         (receiving.job.kind == JobKind::Write).then(|| Job {
@@ -192,14 +192,13 @@ impl NbdSession {
         })
     }
 
-    /// Queues the reply to a completed job.
     pub fn reply(&mut self, job: Job, error: Option<Refusal>) {
         let done = 0;
         self.replies.push_back(Reply { job, error, done });
     }
 
-    /// Moves replies to the output while there is room, with data read from `store`.
-    /// Fails if data could not be read after the start of a reply that cannot report an error.
+    /// Moves replies to the output while there is room, with data read from `store`. Fails if the
+    /// store fails in the middle of a reply, which can then no longer report an error.
     pub fn fill(&mut self, store: &mut dyn Store) -> Result<(), ConnectionError> {
         while let Some(reply) = self.replies.front_mut() {
             let mut writer = ReplyWriter {
@@ -249,19 +248,18 @@ impl worker::Session for NbdSession {
     }
 }
 
-/// Returns true if an extended request has a payload; its length is then that of the payload.
+/// Returns true if an extended request has a payload, whose length is then that of the request.
 fn has_payload(request: &Request) -> bool {
     let flags = CommandFlags::parse(&request.flags.to_be_bytes());
     flags.is_ok_and(|flags| flags.payload)
 }
 
 const MAX_CHUNK: u64 = 128 << 10;
-/// Maximum number of extents of a block status reply.
+/// Maximum number of extents in a block status reply.
 const MAX_EXTENTS: usize = 1 << 10;
-/// Maximum number of extents read from the store for such a reply.
+/// Maximum number of extents read from the store for a block status reply.
 const MAX_LOOKUPS: usize = 1 << 14;
 
-/// A reply, which may be partly sent.
 pub(super) struct Reply {
     pub job: Job,
     pub error: Option<Refusal>,
@@ -278,42 +276,42 @@ pub(super) struct ReplyWriter<'a> {
 impl ReplyWriter<'_> {
     /// Writes the reply to the output; returns false if there is no room for all of it.
     pub fn write(&mut self, reply: &mut Reply) -> Result<bool, ConnectionError> {
-        // Enough for any message without data, with the longest error.
+        // This is enough for any message without data, even with the longest error.
         if self.output.room_len() < 256 {
             return Ok(false);
         }
         if let Some((error, message)) = reply.error {
-            self.error(&reply.job, error, message);
+            self.write_error(&reply.job, error, message);
             return Ok(true);
         }
         match (reply.job.kind, self.headers) {
-            (JobKind::Read, Headers::Simple) => self.simple_read(reply),
-            (JobKind::Read, _) => Ok(self.chunked_read(reply)),
-            (JobKind::Status, _) => Ok(self.status(&reply.job)),
+            (JobKind::Read, Headers::Simple) => self.write_simple_read(reply),
+            (JobKind::Read, _) => Ok(self.write_chunked_read(reply)),
+            (JobKind::Status, _) => Ok(self.write_status(&reply.job)),
             _ => {
-                self.success(&reply.job);
+                self.write_success(&reply.job);
                 Ok(true)
             }
         }
     }
 
-    fn success(&mut self, job: &Job) {
+    fn write_success(&mut self, job: &Job) {
         match self.headers {
-            Headers::Extended => self.chunk(job, true, kind::NONE, 0),
-            _ => self.simple(job, 0),
+            Headers::Extended => self.write_chunk(job, true, kind::NONE, 0),
+            _ => self.write_simple(job, 0),
         }
     }
 
-    fn error(&mut self, job: &Job, error: Error, message: &'static str) {
+    fn write_error(&mut self, job: &Job, error: Error, message: &'static str) {
         if self.headers == Headers::Simple {
-            return self.simple(job, error.code());
+            return self.write_simple(job, error.code());
         }
         let data = Failure { error, message }.emit();
-        self.chunk(job, true, kind::ERROR, data.len() as u64);
+        self.write_chunk(job, true, kind::ERROR, data.len() as u64);
         self.put(&data);
     }
 
-    fn simple(&mut self, job: &Job, error: u32) {
+    fn write_simple(&mut self, job: &Job, error: u32) {
         let reply = Simple {
             magic: Simple::MAGIC,
             error,
@@ -322,7 +320,7 @@ impl ReplyWriter<'_> {
         self.put(&reply.emit());
     }
 
-    fn chunk(&mut self, job: &Job, is_last: bool, kind: u16, length: u64) {
+    fn write_chunk(&mut self, job: &Job, is_last: bool, kind: u16, length: u64) {
         let chunk = Chunk {
             is_last,
             kind,
@@ -339,7 +337,7 @@ impl ReplyWriter<'_> {
         self.output.added(data.len());
     }
 
-    fn simple_read(&mut self, reply: &mut Reply) -> Result<bool, ConnectionError> {
+    fn write_simple_read(&mut self, reply: &mut Reply) -> Result<bool, ConnectionError> {
         let job = reply.job;
         // Errors can be reported until the header has been sent.
         let room = self.output.room_len() - Simple::LENGTH;
@@ -358,7 +356,7 @@ impl ReplyWriter<'_> {
             Ok(()) => {}
             Err(error) if data_start > 0 => {
                 let (error, message) = store_error(&error);
-                self.error(&job, error, message);
+                self.write_error(&job, error, message);
                 return Ok(true);
             }
             Err(_) => return Err(ConnectionError),
@@ -368,11 +366,11 @@ impl ReplyWriter<'_> {
         Ok(reply.done == job.length)
     }
 
-    fn chunked_read(&mut self, reply: &mut Reply) -> bool {
+    fn write_chunked_read(&mut self, reply: &mut Reply) -> bool {
         const OFFSET: usize = 8;
         let job = reply.job;
         if job.is_undivided && job.length > MAX_CHUNK {
-            self.error(&job, Error::Overflow, "too long for one chunk");
+            self.write_error(&job, Error::Overflow, "the data are too long for one chunk");
             return true;
         }
         let header = Chunk::header_length(self.headers) + OFFSET;
@@ -385,19 +383,19 @@ impl ReplyWriter<'_> {
             let data = &mut self.output.room()[header..][..count as usize];
             if let Err(error) = self.store.read(at, data) {
                 let (error, message) = store_error(&error);
-                self.error(&job, error, message);
+                self.write_error(&job, error, message);
                 return true;
             }
             reply.done += count;
             let is_last = reply.done == job.length;
-            self.chunk(&job, is_last, kind::DATA, OFFSET as u64 + count);
+            self.write_chunk(&job, is_last, kind::DATA, OFFSET as u64 + count);
             self.put(&at.to_be_bytes());
             self.output.added(count as usize);
         }
         true
     }
 
-    fn status(&mut self, job: &Job) -> bool {
+    fn write_status(&mut self, job: &Job) -> bool {
         let is_long = self.headers == Headers::Extended;
         let size = if is_long {
             LongExtent::LENGTH
@@ -412,17 +410,17 @@ impl ReplyWriter<'_> {
             Ok(extents) => extents,
             Err(error) => {
                 let (error, message) = store_error(&error);
-                self.error(job, error, message);
+                self.write_error(job, error, message);
                 return true;
             }
         };
         let length = extents.len() * size;
         if is_long {
-            self.chunk(job, true, kind::STATUS_EXTENDED, 8 + length as u64);
+            self.write_chunk(job, true, kind::STATUS_EXTENDED, 8 + length as u64);
             self.put(&ALLOCATION.to_be_bytes());
             self.put(&(extents.len() as u32).to_be_bytes());
         } else {
-            self.chunk(job, true, kind::STATUS, 4 + length as u64);
+            self.write_chunk(job, true, kind::STATUS, 4 + length as u64);
             self.put(&ALLOCATION.to_be_bytes());
         }
         for (length, is_hole) in extents {
@@ -443,7 +441,7 @@ impl ReplyWriter<'_> {
     }
 }
 
-/// Returns the extents of the blocks of `job`: each with its length, and whether it is a hole.
+/// Returns the length of each extent in the blocks of `job`, and whether it is a hole.
 fn extents(store: &mut dyn Store, job: &Job, is_long: bool) -> io::Result<Vec<(u64, bool)>> {
     // The largest length in whole sectors that fits in 32 bits.
     let max = if is_long {

@@ -10,8 +10,8 @@ use serde::Serialize;
 /// A power cut. By default, a write survives only if all of it has reached the media.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PowerCut {
-    /// True to keep the sectors of the write in progress that have reached the media. If requests
-    /// take no time, a random part of the oldest write that has not reached the media is kept.
+    /// True to keep those sectors of the write in progress that have reached the media. If requests
+    /// take no time, a random part of the oldest pending write is kept instead.
     pub torn: bool,
     /// True to let the seed choose survivors among all writes that no flush or FUA has made safe.
     pub worst: bool,
@@ -20,7 +20,7 @@ pub struct PowerCut {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Losses {
-    /// Acknowledged writes that are lost at least in part.
+    /// Acknowledged writes that are at least partly lost.
     pub lost_writes: u64,
     /// Writes that had not been acknowledged.
     pub unfinished_writes: u64,
@@ -48,7 +48,7 @@ pub struct Cache {
     pub acknowledged: u64,
     /// Number of versions of all sectors; sectors written twice count twice.
     pub versions: u64,
-    /// Sectors of acknowledged writes that, if `is_timed`, have reached the media.
+    /// Sectors of acknowledged writes; if `is_timed`, only of those that have reached the media.
     settled_sectors: u64,
 }
 
@@ -58,21 +58,21 @@ struct CachedWrite {
     sectors: u64,
     /// Sectors that have not reached the media.
     left: u64,
-    /// True if the drive has received it.
+    /// True if the drive has received the write.
     is_submitted: bool,
-    /// True if its data are not yet in the store.
+    /// True if the data are not yet in the store.
     is_planned: bool,
-    /// The number of writes acknowledged before it; `None` until it is acknowledged.
+    /// The number of writes acknowledged before this one; `None` until this one is acknowledged.
     acknowledged: Option<u64>,
 }
 
 /// The version of a sector that a write or trim creates.
 struct Version {
-    /// `None` for a trim, which takes effect after the writes before it.
+    /// `None` for a trim, which takes effect after earlier writes.
     write: Option<u64>,
     /// The previous content; for a planned write, the new content.
-    before: SectorData,
-    /// True if it has reached the media.
+    content: SectorData,
+    /// True if the version has reached the media.
     is_persisted: bool,
 }
 
@@ -95,8 +95,8 @@ pub struct PendingWrite {
 }
 
 impl Cache {
-    /// Keeps at most `capacity` sectors of acknowledged writes that are not safe. With `is_timed`,
-    /// the caller reports what has reached the media.
+    /// Creates a cache for at most `capacity` sectors of acknowledged writes that are not safe.
+    /// With `is_timed`, the caller reports what has reached the media.
     pub fn new(capacity: u64, is_timed: bool) -> Self {
         Self {
             capacity,
@@ -110,7 +110,7 @@ impl Cache {
         }
     }
 
-    /// Registers a write whose data start to arrive.
+    /// Registers a write whose data will arrive.
     pub fn open(&mut self, first: u64, sectors: u64) -> WriteId {
         let number = self.next;
         self.next += 1;
@@ -131,7 +131,7 @@ impl Cache {
         self.push(Some(write.0), sector, before);
     }
 
-    /// Records the content of a sector before a trim, which only matters where writes are kept.
+    /// Records the content of a sector before a trim. Needed only for sectors with kept writes.
     pub fn record_trim(&mut self, sector: u64, before: SectorData) {
         self.push(None, sector, before);
     }
@@ -143,26 +143,25 @@ impl Cache {
         let index = first_planned(versions, &self.writes);
         let version = Version {
             write,
-            before,
+            content: before,
             is_persisted: false,
         };
         versions.insert(index, version);
     }
 
-    /// Returns the sectors of `[first, first + sectors)` that are changed by writes kept here.
+    /// Returns the sectors in `[first, first + sectors)` that kept writes have changed.
     pub fn changed_sectors(&self, first: u64, sectors: u64) -> Vec<u64> {
         let range = self.sectors.range(first..first + sectors);
         range.map(|(sector, _)| *sector).collect()
     }
 
-    /// Records that the drive has received the write.
     pub fn mark_submitted(&mut self, write: WriteId) {
         if let Some(written) = self.writes.get_mut(&write.0) {
             written.is_submitted = true;
         }
     }
 
-    /// Shortens the write to its first `sectors`: no more will arrive.
+    /// Shortens the write to its first `sectors` sectors, because no more will arrive.
     pub fn shorten(&mut self, write: WriteId, sectors: u64) {
         if let Some(written) = self.writes.get_mut(&write.0) {
             written.left = sectors;
@@ -170,17 +169,22 @@ impl Cache {
         }
     }
 
-    /// Marks sectors that have reached the media.
     pub fn mark_persisted(&mut self, first: u64, sectors: u64) {
         for (_, versions) in self.sectors.range_mut(first..first + sectors) {
             let writes = &mut self.writes;
-            let waits = |version: &Version, of: fn(&CachedWrite) -> bool| {
+            let is_unpersisted = |version: &Version, condition: fn(&CachedWrite) -> bool| {
                 let write = version.write.and_then(|write| writes.get(&write));
-                !version.is_persisted && write.is_some_and(of)
+                !version.is_persisted && write.is_some_and(condition)
             };
-            let first = |of| versions.iter().position(|version| waits(version, of));
-            let answered = first(|written| written.acknowledged.is_some());
-            let Some(next) = answered.or_else(|| first(|written| written.is_submitted)) else {
+            let first_unpersisted = |condition| {
+                versions
+                    .iter()
+                    .position(|version| is_unpersisted(version, condition))
+            };
+            let acknowledged = first_unpersisted(|written| written.acknowledged.is_some());
+            let Some(next) =
+                acknowledged.or_else(|| first_unpersisted(|written| written.is_submitted))
+            else {
                 continue;
             };
             let version = &mut versions[next];
@@ -204,8 +208,8 @@ impl Cache {
         self.make_room();
     }
 
-    /// Corrects the assumed order of unacknowledged writes: where another one was assumed to be on
-    /// the media instead of `write`, which is being acknowledged, exchanges the two.
+    /// Corrects the assumed order of unacknowledged writes when `write` is acknowledged: in each
+    /// sector where another write was assumed to be on the media instead, exchanges the two.
     fn reassign_persisted(&mut self, write: WriteId) {
         let Some(&own) = self.writes.get(&write.0).filter(|own| own.left > 0) else {
             return;
@@ -233,7 +237,6 @@ impl Cache {
         }
     }
 
-    /// Completes a flush that arrived at `mark`.
     pub fn complete_flush(&mut self, mark: u64) {
         let is_before = |written: &CachedWrite| written.acknowledged.is_some_and(|at| at < mark);
         let before = self.writes.iter().filter(|(_, written)| is_before(written));
@@ -243,7 +246,7 @@ impl Cache {
         }
     }
 
-    /// Makes the write, and those before it in its sectors, permanent.
+    /// Makes the write permanent, and drops the older versions of its sectors.
     pub fn make_safe(&mut self, write: WriteId) {
         let Some(safe) = self.writes.remove(&write.0) else {
             return;
@@ -282,7 +285,7 @@ impl Cache {
         }
     }
 
-    /// Makes the oldest writes safe while the drive's buffer could not hold all of them.
+    /// Makes the oldest writes safe until the drive's buffer could hold the remaining ones.
     fn make_room(&mut self) {
         while self.settled_sectors > self.capacity {
             let is_settled = |written: &&CachedWrite| {
@@ -308,7 +311,7 @@ impl Cache {
         .collect()
     }
 
-    /// Empties the cache; returns the content of the sectors that lose their newest data.
+    /// Empties the cache; returns the surviving content of the sectors that lose data.
     pub fn cut(&mut self, cut: &PowerCut) -> (Vec<(u64, SectorData)>, Losses) {
         let survivors = self.survivors(cut);
         let mut reverted = Vec::new();
@@ -318,7 +321,7 @@ impl Cache {
             let lost = &versions[last..];
             damaged.extend(lost.iter().filter_map(|version| version.write));
             if let Some(version) = lost.first() {
-                reverted.push((*sector, version.before.clone()));
+                reverted.push((*sector, version.content.clone()));
             }
         }
         let damaged = damaged.iter().filter_map(|write| self.writes.get(write));
@@ -343,8 +346,8 @@ impl Cache {
         };
     }
 
-    /// Returns the number of sectors, from the first, that survive of each write whose survival is
-    /// random: none or all, or, of a torn write, any number but all.
+    /// For each write whose survival is random, chooses how many of its first sectors survive: none
+    /// or all, or for a torn write, any number but all.
     fn survivors(&self, cut: &PowerCut) -> BTreeMap<u64, u64> {
         let mut random = Pcg64Mcg::seed_from_u64(cut.seed);
         let mut survivors = BTreeMap::new();
@@ -355,14 +358,14 @@ impl Cache {
             );
         }
         let mut left = self.writes.iter().filter(|(_, written)| written.left > 0);
-        let is_chosen = cut.torn && (cut.worst || !self.is_timed);
-        if is_chosen && let Some((oldest, written)) = left.next() {
+        let tears_oldest = cut.torn && (cut.worst || !self.is_timed);
+        if tears_oldest && let Some((oldest, written)) = left.next() {
             survivors.insert(*oldest, below(&mut random, written.sectors));
         }
         survivors
     }
 
-    /// Counts the versions of a sector, from the oldest up to the last one that survives.
+    /// Counts the versions of a sector up to the last one that survives.
     fn surviving_versions(
         &self,
         sector: u64,
@@ -389,7 +392,7 @@ impl Cache {
 }
 
 impl CachedWrite {
-    /// Returns the number of its sectors if it is acknowledged and `is_settled`, otherwise 0.
+    /// Returns the number of sectors if the write is acknowledged and `is_settled`, otherwise 0.
     fn settled_sectors_if(&self, is_settled: bool) -> u64 {
         match self.acknowledged {
             Some(_) if is_settled => self.sectors,
@@ -398,7 +401,7 @@ impl CachedWrite {
     }
 }
 
-/// Returns the index of the first planned version. Searches from the end: thousands may precede it.
+/// Returns the index of the first planned version. Searches backwards: thousands may precede it.
 fn first_planned(versions: &[Version], writes: &BTreeMap<u64, CachedWrite>) -> usize {
     let is_carried_out = |version: &Version| {
         let write = version.write.and_then(|write| writes.get(&write));
@@ -409,7 +412,7 @@ fn first_planned(versions: &[Version], writes: &BTreeMap<u64, CachedWrite>) -> u
 }
 
 impl Cache {
-    /// Plans the `data` of a write, in sectors of `sector` bytes.
+    /// Keeps the `data` of a write, in sectors of `sector` bytes, until it is carried out.
     pub fn plan(&mut self, write: WriteId, data: &[u8], sector: u64) {
         let Some(written) = self.writes.get_mut(&write.0) else {
             return;
@@ -419,20 +422,20 @@ impl Cache {
             self.versions += 1;
             self.sectors.entry(at).or_default().push(Version {
                 write: Some(write.0),
-                before: data.into(),
+                content: data.into(),
                 is_persisted: false,
             });
         }
     }
 
-    /// Returns the first sector of a planned write, and its data.
+    /// Returns the first sector and the data of a planned write.
     pub fn planned_data(&self, write: WriteId) -> Option<(u64, Vec<u8>)> {
         let written = self.writes.get(&write.0).filter(|own| own.is_planned)?;
         let range = written.first..written.first + written.sectors;
         let is_own = |version: &&Version| version.write == Some(write.0);
         let sectors = self.sectors.range(range);
         let own = sectors.filter_map(|(_, versions)| versions.iter().rfind(is_own));
-        let data = own.flat_map(|version| version.before.iter().copied());
+        let data = own.flat_map(|version| version.content.iter().copied());
         Some((written.first, data.collect()))
     }
 
@@ -447,7 +450,7 @@ impl Cache {
             if let Some(own) = versions.iter().rposition(is_own) {
                 let index = first_planned(versions, &self.writes);
                 let mut version = versions.remove(own);
-                version.before = before.into();
+                version.content = before.into();
                 versions.insert(index, version);
             }
         }
@@ -463,7 +466,7 @@ impl Cache {
         planned.map(|(number, _)| WriteId(*number)).collect()
     }
 
-    /// Drops a planned write because the drive failed or aborted it. Any other write becomes safe.
+    /// Drops a planned write, which the drive failed or aborted. Makes any other write safe.
     pub fn withdraw(&mut self, write: WriteId) {
         let Some(&written) = self.writes.get(&write.0) else {
             return;

@@ -11,8 +11,8 @@ use crate::store::Store;
 /// Maximum number of sectors kept for unacknowledged writes: 32 MiB of the smallest sectors.
 const MAX_UNACKNOWLEDGED: u64 = 1 << 16;
 
-/// The path of an export's data to its store. It follows the progress of writes in the device,
-/// and keeps what a power cut would revert.
+/// The path of an export's data to its store. It follows the progress of writes in the device, and
+/// keeps the data that a power cut would restore.
 pub struct DataPath {
     pub store: Box<dyn Store>,
     sector: u64,
@@ -21,9 +21,8 @@ pub struct DataPath {
 }
 
 impl DataPath {
-    /// Creates a path to `store`, which has sectors of this size. A power cut can revert writes if
-    /// `capacity`, the size of the drive's buffer, is given. With `is_timed`,
-    /// [`Self::mark_persisted`] reports what has reached the media.
+    /// Creates a path to a store. Without a `capacity`, the size of the drive's buffer, the power
+    /// cannot be cut. With `is_timed`, the caller reports what has reached the media.
     pub fn new(
         store: Box<dyn Store>,
         sector: Bytes,
@@ -48,7 +47,8 @@ impl DataPath {
 
     /// Returns true if no further write should start because too many versions are kept.
     pub fn is_full(&self) -> bool {
-        // Twice the buffer: writes that have reached the media but are not safe, and pending ones.
+        // The buffer counts twice: once for writes that are on the media but not safe, once for
+        // pending ones.
         let is_full = |cache: &Cache| cache.versions > 2 * cache.capacity + MAX_UNACKNOWLEDGED;
         self.cache.as_ref().is_some_and(is_full)
     }
@@ -105,7 +105,6 @@ impl DataPath {
         }
     }
 
-    /// Records that these blocks have reached the media.
     pub fn mark_persisted(&mut self, persisted: &[Persisted]) {
         if let Some(cache) = &mut self.cache {
             for run in persisted {
@@ -114,7 +113,7 @@ impl DataPath {
         }
     }
 
-    /// Marks a write that the device has acknowledged; one with FUA (`is_safe`) is permanent.
+    /// Marks a write as acknowledged by the device. A write with FUA (`is_safe`) becomes permanent.
     pub fn mark_acknowledged(&mut self, write: WriteId, is_safe: bool) {
         if let Some(cache) = &mut self.cache {
             cache.mark_acknowledged(write);
@@ -136,7 +135,7 @@ impl DataPath {
         }
     }
 
-    /// Registers a write whose `data` reach the store in [`Self::carry_out`].
+    /// Registers a write whose `data` are stored later, by [`Self::carry_out`].
     pub fn plan(&mut self, offset: u64, data: &[u8]) -> WriteId {
         let write = self.open(offset, data.len() as u64);
         if let Some(cache) = &mut self.cache {
@@ -162,7 +161,7 @@ impl DataPath {
         Ok(())
     }
 
-    /// Drops a planned write; makes any other permanent.
+    /// Drops a planned write; makes any other write permanent.
     pub fn withdraw(&mut self, write: WriteId) {
         if let Some(cache) = &mut self.cache {
             cache.withdraw(write);
@@ -196,7 +195,7 @@ impl DataPath {
 
     /// Cuts the power. Fails if the store fails; writes that should be lost may then survive.
     pub fn cut(&mut self, cut: &PowerCut) -> io::Result<Losses> {
-        // The part of a planned write that has reached the media must be in the store.
+        // Planned writes must be in the store, because parts of them may have reached the media.
         let planned = self.cache.as_ref().map(Cache::planned_writes);
         for write in planned.into_iter().flatten() {
             self.carry_out(write)?;

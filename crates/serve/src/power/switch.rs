@@ -15,9 +15,9 @@ use crate::statistics::Access;
 pub struct PowerSwitch {
     pub is_on: bool,
     trigger: Option<Trigger>,
-    /// The time at which a trigger cuts the power, if it waits for one.
+    /// The time at which the trigger cuts the power, if it waits for a time.
     pub trigger_time: Option<HostInstant>,
-    /// A cut that is due as soon as pending replies have been sent.
+    /// A cut to make as soon as pending replies have been sent.
     due: Option<PowerCut>,
     pub last_losses: Option<Losses>,
     pub faults: InjectedFaults,
@@ -42,12 +42,12 @@ impl PowerSwitch {
         self.is_on && self.due.is_none()
     }
 
-    /// Counts a request that has reached `side`; returns true if that cuts the power.
-    pub fn count_request(&mut self, side: TriggerSide, access: Access) -> bool {
+    /// Counts a request that has reached `stage`; returns true if that cuts the power.
+    pub fn count_request(&mut self, stage: TriggerStage, access: Access) -> bool {
         let Some(trigger) = &mut self.trigger else {
             return false;
         };
-        if !trigger.when.count_request(side, access) {
+        if !trigger.when.count_request(stage, access) {
             return false;
         }
         self.due = Some(trigger.cut);
@@ -97,18 +97,18 @@ pub struct Trigger {
 pub enum TriggerEvent {
     /// The n-th request of a type after arming.
     Request {
-        side: TriggerSide,
+        stage: TriggerStage,
         /// Flushes or writes; writing zeroes counts as a write.
         access: Access,
         /// At least 1.
         nth: u64,
     },
-    /// This much wall-clock time after arming.
+    /// A wall-clock time span after arming.
     Time(Span),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TriggerSide {
+pub enum TriggerStage {
     /// The request has arrived with its data; the drive does not receive it.
     Before,
     /// The request has been answered.
@@ -116,14 +116,14 @@ pub enum TriggerSide {
 }
 
 impl TriggerEvent {
-    /// Counts a request that has reached `at`; returns true if it is the event.
-    fn count_request(&mut self, at: TriggerSide, found: Access) -> bool {
-        let Self::Request { side, access, nth } = self else {
+    /// Counts a request that has reached a stage; returns true if it is the event.
+    fn count_request(&mut self, reached: TriggerStage, found: Access) -> bool {
+        let Self::Request { stage, access, nth } = self else {
             return false;
         };
         let is_write = |access| matches!(access, Access::Write | Access::Zero);
         let is_match = found == *access || is_write(found) && is_write(*access);
-        if at != *side || !is_match {
+        if reached != *stage || !is_match {
             return false;
         }
         *nth -= 1;
@@ -141,7 +141,8 @@ pub struct InjectedFault {
 }
 
 impl InjectedFault {
-    /// The exclusive end of a range up to the end of the disk: no disk has this many sectors.
+    /// The exclusive end of a range that extends to the end of the disk. No disk has so many
+    /// sectors.
     pub const ALL: Lbn = Lbn(1 << 48);
 }
 
@@ -193,9 +194,9 @@ impl InjectedFaults {
         self.all().push(injected);
     }
 
-    /// Repairs the blocks of `[first, end)`. The rest of a range keeps its remaining count.
+    /// Repairs the blocks of `[first, end)`. The remaining parts of a range keep its count.
     pub fn heal(&self, first: Lbn, end: Lbn) {
-        let rest = |injected: InjectedFault| {
+        let remaining_parts = |injected: InjectedFault| {
             let bad = injected.blocks;
             let before = BadBlocks {
                 end: bad.end.min(first),
@@ -211,7 +212,7 @@ impl InjectedFaults {
                 .map(move |blocks| InjectedFault { blocks, ..injected })
         };
         let mut all = self.all();
-        *all = all.drain(..).flat_map(rest).collect();
+        *all = all.drain(..).flat_map(remaining_parts).collect();
     }
 
     /// Returns the bad blocks, in order of injection.
@@ -275,7 +276,7 @@ mod tests {
         let now = HostInstant::now();
         let later = now + Duration::from_secs(1);
         let flush = TriggerEvent::Request {
-            side: TriggerSide::Before,
+            stage: TriggerStage::Before,
             access: Access::Flush,
             nth: 1,
         };
@@ -284,11 +285,11 @@ mod tests {
         switch.arm(trigger(time, 1), now);
         switch.arm(trigger(flush, 2), now);
         assert_eq!(switch.take_due(later), None);
-        assert!(switch.count_request(TriggerSide::Before, Access::Flush));
+        assert!(switch.count_request(TriggerStage::Before, Access::Flush));
         assert_eq!(switch.take_due(now).map(|cut| cut.seed), Some(2));
         switch.arm(trigger(flush, 3), now);
         switch.arm(trigger(time, 4), now);
-        assert!(!switch.count_request(TriggerSide::Before, Access::Flush));
+        assert!(!switch.count_request(TriggerStage::Before, Access::Flush));
         // An earlier cut also disarms a trigger that waits for a time.
         switch.record_cut(Losses::default());
         assert_eq!(switch.take_due(later), None);
@@ -328,13 +329,13 @@ mod tests {
     }
 
     #[test]
-    fn the_rest_of_a_healed_range_keeps_its_count() {
+    fn remaining_parts_of_a_healed_range_keep_its_count() {
         let all = InjectedFaults::default();
         all.inject(injected(8, 12, Some(3)));
         assert_eq!(read(&all, 9, 1), Some(9));
         all.heal(Lbn(9), Lbn(11));
-        let rest = [injected(8, 9, Some(2)), injected(11, 12, Some(2))];
-        assert_eq!(all.list(), rest);
+        let remaining = [injected(8, 9, Some(2)), injected(11, 12, Some(2))];
+        assert_eq!(all.list(), remaining);
         all.heal(Lbn(0), InjectedFault::ALL);
         assert_eq!(all.list(), []);
     }

@@ -88,7 +88,7 @@ fn a_snapshot_does_not_change_its_file() {
         let mut store = SparseStore::over(&path, BYTES).expect("a file");
         check_operations(&mut store, bytes.clone(), seed);
     }
-    // Whole chunks that hide the file's chunks.
+    // Zeroes also hide whole chunks of the file.
     let mut store = SparseStore::over(&path, BYTES).expect("a file");
     store.zero(100, BYTES - 100, true).expect("zeroed");
     let mut data = vec![0xaa; BYTES as usize];
@@ -120,18 +120,18 @@ fn an_empty_file_is_a_hole_until_written() {
 const IN_SECOND_CHUNK: u64 = (1 << 16) + 4096;
 
 #[test]
-fn a_file_is_served_once_and_must_match_the_size() {
+fn a_file_must_match_the_size_and_cannot_be_served_twice() {
     let folder = TempDir::new().expect("a temporary folder");
     let path = temporary_path(&folder);
     let store = FileStore::open(&path, BYTES, false).expect("a file");
-    let why = |opened: io::Result<FileStore>| opened.err().map(|error| error.to_string());
+    let error_text = |opened: io::Result<FileStore>| opened.err().map(|error| error.to_string());
     let again = FileStore::open(&path, BYTES, false);
-    let expected = "it is locked by another program";
-    assert_eq!(why(again).as_deref(), Some(expected));
+    let expected = "the file is locked by another program";
+    assert_eq!(error_text(again).as_deref(), Some(expected));
     drop(store);
     let other = FileStore::open(&path, BYTES - 512, false);
     let expected = "found a file of 262656 bytes, expected 262144";
-    assert_eq!(why(other).as_deref(), Some(expected));
+    assert_eq!(error_text(other).as_deref(), Some(expected));
 }
 
 #[test]

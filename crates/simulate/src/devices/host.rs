@@ -12,12 +12,12 @@ use crate::model::command_size;
 pub(super) const ENTRY: Entry = Entry {
     info: DeviceInfo {
         name: "host",
-        summary: "a queue of unlimited length in the order of a policy",
+        summary: "an unlimited queue ordered by a policy",
         parameters: &[
             DRIVE,
             (
                 "policy=fcfs",
-                "the order in which requests are sent on: one of `diskarm policies`, with its \
+                "the policy that orders the requests: one that `diskarm policies` lists, with its \
                  parameters",
             ),
             (

@@ -20,8 +20,8 @@ pub(super) const ENTRY: Entry = Entry {
             DRIVES,
             (
                 "policy=fcfs",
-                "the order in which each of the two serves waiting requests: one of `diskarm \
-                 policies`, with its parameters",
+                "the policy that orders the requests waiting for each of the two: one that \
+                 `diskarm policies` lists, with its parameters",
             ),
             QUEUE,
             ROUTING,
@@ -49,7 +49,7 @@ pub(super) const ENTRY: Entry = Entry {
     read,
 };
 
-/// The parameters that stripes over pairs have too.
+/// The parameters that stripes over pairs also have.
 pub(super) const QUEUE: Parameter = (
     "queue=independent",
     "where reads wait: in the queue of the device that the routing chooses (independent), or in \
@@ -108,7 +108,7 @@ pub(super) fn rebuild_step(context: Context<'_>) -> SectorCount {
     SectorCount((REBUILD_STEP_BYTES / disk.sector.0).clamp(1, disk.sectors.0))
 }
 
-/// Reads the parameters of pairs with `disks` disks in all that rebuild in steps of `step` blocks.
+/// Reads the parameters of `disks` disks in pairs, which rebuild `step` blocks at a time.
 pub(super) fn mirroring(
     disks: usize,
     step: SectorCount,

@@ -117,7 +117,7 @@ fn read_zero(args: &mut Parameters<'_>) -> Result<Box<dyn Config>, InputError> {
 fn read_ten(args: &mut Parameters<'_>) -> Result<Box<dyn Config>, InputError> {
     let pairs = args.count("pairs", 1..=MAX_DISKS / 2)? as usize;
     let unit = stripe(args)?;
-    // The pairs have the policy: they accept every request, so the stripes need none.
+    // The stripes need no policy, because the pairs accept every request and have one themselves.
     let mirroring = mirror::mirroring(2 * pairs, unit, args)?;
     Ok(Box::new(Array {
         members: pairs,
@@ -176,7 +176,7 @@ impl Config for Array {
         let members = (0..self.members as u64 + spares).map(|index| match &self.pairs {
             None => below.member(index),
             Some(mirroring) => {
-                // Odd, and different from the factors of levels, disks, members and streams.
+                // This factor is odd, and differs from those of levels, disks, members and streams.
                 let seed = seed ^ index.wrapping_mul(0x8ebc_6af0_9c88_c6e3);
                 mirror::pair(mirroring, below, index, self.members as u64, seed)
             }

@@ -16,12 +16,13 @@ pub(super) const ENTRY: Entry = Entry {
             DRIVE,
             (
                 "rate=100/s",
-                "the most requests per second (/s), minute (/min) or hour (/h), including flushes",
+                "the maximum number of requests per second (/s), minute (/min) or hour (/h), \
+                 including flushes",
             ),
             (
                 "bytes=10MiB/s",
-                "the most bytes per second, in B, KiB, MiB, GiB or sectors; at least one of rate \
-                 and bytes is needed",
+                "the maximum number of bytes per second, in B, KiB, MiB, GiB or sectors; at least \
+                 one of rate and bytes is needed",
             ),
             (
                 "burst=0ms",

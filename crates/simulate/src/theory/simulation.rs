@@ -16,7 +16,7 @@ use crate::{
     Error, GeneratedRequests, Input, Model, Run, Simulation, Sink, System, never_stop, parallel,
 };
 
-/// If more requests wait, they arrive faster than they are served: fewer wait at a steady load.
+/// If more requests than this wait, they arrive faster than they are served.
 const MAX_WAITING: u64 = 2_000;
 
 /// Simulates requests on one drive.
@@ -42,7 +42,7 @@ impl Runs {
         self.mean(|run| value(run).filter(|_| !run.is_saturated))
     }
 
-    /// Returns doubts about the drive, which are the same in all runs.
+    /// Returns warnings about the drive, which are the same in all runs.
     pub fn doubts(self) -> Vec<String> {
         let first = self.0.into_iter().next();
         first.map(|(run, _)| run.doubts).unwrap_or_default()
@@ -202,7 +202,7 @@ pub struct Comparison {
     pub seed: u64,
     /// The values, in groups.
     pub groups: Vec<Group>,
-    /// Doubts about the drive.
+    /// Warnings about the drive.
     pub notes: Vec<String>,
 }
 

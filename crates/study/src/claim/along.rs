@@ -1,5 +1,5 @@
-//! Checks along an axis of numbers: of models of a metric (`power`, `birth_death`; liu05, section
-//! 5.3.3), and of the load at which something happens (`sustains`, `saturates`).
+//! Checks along an axis of numbers. `power` and `birth_death` compare a metric with a model (liu05,
+//! section 5.3.3); `sustains` and `saturates` check the load at which something happens.
 
 use diskarm_core::text::InputError;
 use diskarm_queueing::queues;
@@ -8,22 +8,22 @@ use super::check::{
     ALONG, AT_LEAST, AT_MOST, Bounds, Check, CheckInfo, Finding, Key, Keys, METRIC, Subject, TIE,
     WHERE, is_unbounded,
 };
-use super::tally::{Load, Tally};
+use super::tally::{Quantity, Tally};
 use crate::axis::{Axis, Point, Selection, describe_except, points};
 use crate::metric::Metric;
 use crate::results::{Estimate, Outcome, Results};
 
 /// The cells along an axis, in ascending order of its numbers.
 struct Line {
-    /// Its position on the other axes; its index on the axis itself is 0.
+    /// The indices on the other axes; the index on the axis of the line is 0.
     point: Point,
-    /// The numbers of the axis and the points of their cells.
     steps: Vec<(f64, Point)>,
 }
 
 impl Line {
-    /// Returns the estimates along it, with the numbers of the axis; `None` for a saturated cell if
-    /// the metric grows without bound. Other cells without the metric are left out.
+    /// Returns the estimates along the line, each with its number on the axis. The estimate of a
+    /// saturated cell is `None` if the metric grows without bound. Other cells without the metric
+    /// are left out.
     fn estimates<'r>(
         &self,
         results: &'r Results<'_>,
@@ -48,13 +48,13 @@ impl Line {
         })
     }
 
-    fn add(self, load: Option<Load>, tally: &mut Tally<'_>, along: usize) {
+    fn add(self, load: Option<Quantity>, tally: &mut Tally<'_>, along: usize) {
         let text = describe_except(tally.axes, &self.point, along);
         tally.add(load, self.point, text);
     }
 }
 
-/// Returns the lines along the axis `along` through the cells in all of the `selections`.
+/// Returns the lines along the axis `along` through the cells that all `selections` contain.
 fn lines(axes: &[Axis], along: usize, selections: &[&Selection]) -> Vec<Line> {
     let numbers = axes[along].numbers().unwrap_or_default();
     let mut lines: Vec<Line> = Vec::new();
@@ -82,7 +82,7 @@ fn lines(axes: &[Axis], along: usize, selections: &[&Selection]) -> Vec<Line> {
     lines
 }
 
-/// A number on an axis that was searched for.
+/// The result of a search for a number on an axis.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Crossing {
     At(f64),
@@ -99,13 +99,13 @@ impl Crossing {
     }
 }
 
-/// Searches the means along a line with `find`, which gets `None` for a saturated load, and each
-/// replication for the interval. If a replication has only a range, so does the result: from the
-/// lower end of the interval of the lower ends to the upper end of that of the upper ends.
+/// Calls `find` with the means along a line, and with each replication to obtain an interval.
+/// `find` gets `None` for a saturated load. If it returns a range for any replication, the result
+/// is a range too, which covers the intervals of the lower ends and of the upper ends.
 fn search(
     estimates: &[(f64, Option<&Estimate>)],
     find: impl Fn(&[(f64, Option<f64>)]) -> Option<Crossing>,
-) -> Option<Load> {
+) -> Option<Quantity> {
     let found = |value: &dyn Fn(&Estimate) -> f64| {
         let steps = estimates.iter();
         let steps = steps.map(|(x, estimate)| (*x, estimate.map(value)));
@@ -121,7 +121,7 @@ fn search(
             let end = found(&|e| e.mean + sign * e.half_width.unwrap_or(0.0));
             end.unwrap_or(mean).ends()
         });
-        return Some(load_range(mean, [one.0, other.0], [one.1, other.1]));
+        return Some(quantity_range(mean, [one.0, other.0], [one.1, other.1]));
     }
     let each = (0..replications).filter_map(|number| found(&|estimate| estimate.runs[number]));
     let each: Vec<Crossing> = each.collect();
@@ -135,34 +135,33 @@ fn search(
         return Some(Estimate::new(mean, half_width, runs).into());
     }
     let (low, high) = each.into_iter().map(Crossing::ends).unzip();
-    Some(load_range(mean, interval(low), interval(high)))
+    Some(quantity_range(mean, interval(low), interval(high)))
 }
 
-/// Returns the ends of the 95 % interval over `numbers`; both are infinite if one number is.
+/// Returns the ends of the 95 % interval of `numbers`. If a number is infinite, both ends are.
 fn interval(numbers: Vec<f64>) -> [f64; 2] {
-    if let Some(endless) = numbers.iter().find(|number| number.is_infinite()) {
-        return [*endless; 2];
+    if let Some(infinite) = numbers.iter().find(|number| number.is_infinite()) {
+        return [*infinite; 2];
     }
     let all = Estimate::from_runs(numbers);
     all.map_or([f64::INFINITY, f64::NEG_INFINITY], |all| all.ends().into())
 }
 
-/// Returns the range from the minimum of `mean` and `low` to the maximum of `mean` and `high`.
-fn load_range(mean: Crossing, low: [f64; 2], high: [f64; 2]) -> Load {
+fn quantity_range(mean: Crossing, low: [f64; 2], high: [f64; 2]) -> Quantity {
     let (from, to) = mean.ends();
     let low = low.into_iter().fold(from, f64::min);
     let high = high.into_iter().fold(to, f64::max);
     if low == high {
         Estimate::exact(low).into()
     } else {
-        Load::Within(low, high)
+        Quantity::Within(low, high)
     }
 }
 
 pub(super) const POWER: CheckInfo = CheckInfo {
     name: "power",
-    holds: "p of the metric as along^-p, taken as 1 at along = 1 and fitted by least squares, \
-            lies within the bounds",
+    holds: "the exponent p of along^-p, fitted by least squares to the metric divided by its value \
+            at along = 1, lies within the bounds",
     keys: &[METRIC, ALONG, WHERE, AT_LEAST, AT_MOST, TIE],
     read: |keys| {
         let (subject, along) = (Subject::read(keys)?, keys.along()?);
@@ -177,14 +176,15 @@ pub(super) const POWER: CheckInfo = CheckInfo {
     },
 };
 
-/// Returns the p that brings x^-p nearest to the metric over its value at x = 1, by least squares:
-/// the curve is fitted, not its logarithm (liu05 section 5.3.3, table 5.1).
+/// Fits x^-p by least squares to the metric divided by its value at x = 1, and returns p. The curve
+/// is fitted, not its logarithm (liu05 section 5.3.3, table 5.1).
 fn exponent(steps: &[(f64, Option<f64>)]) -> Option<Crossing> {
     let (_, one) = steps.iter().find(|(x, _)| *x == 1.0)?;
     let one = (*one)?;
     let points = steps.iter().map(|(x, y)| Some((*x, (*y)? / one)));
     let points: Vec<(f64, f64)> = points.collect::<Option<_>>()?;
-    // The derivative of the sum of squares by p, up to a factor; it crosses 0 once, upwards.
+    // The derivative of the sum of squares with respect to p, up to a factor. It crosses 0 once,
+    // from below.
     let slope = |p: f64| -> f64 {
         let points = points.iter();
         let terms = points.map(|(x, y)| (y - x.powf(-p)) * x.powf(-p) * x.ln());
@@ -210,10 +210,10 @@ fn exponent(steps: &[(f64, Option<f64>)]) -> Option<Crossing> {
 
 pub(super) const BIRTH_DEATH: CheckInfo = CheckInfo {
     name: "birth_death",
-    holds: "the metric, a mean response time in mean services of FCFS, over that of a birth-death \
-            model lies within the bounds: `along` is the load, which is 1 where FCFS saturates; \
-            the mean service with m requests to choose from is m^-power; saturated models are \
-            left out",
+    holds: "the metric, a mean response time in units of the mean service time of FCFS, divided by \
+            that of a birth-death model lies within the bounds: `along` is the load, which is 1 \
+            where FCFS saturates; the model serves a request in m^-power if it can choose from m; \
+            loads that saturate the model are left out",
     keys: &[
         METRIC,
         ALONG,
@@ -236,7 +236,7 @@ pub(super) const BIRTH_DEATH: CheckInfo = CheckInfo {
 
 fn over_birth_death(results: &Results<'_>, subject: &Subject, along: usize, power: f64) -> Finding {
     let is_unbounded = is_unbounded(results.columns, subject.metric);
-    // Times are in mean services of one request.
+    // The unit of time is the mean service time of one request.
     let services = queues::satf_services(1.0, power);
     let mut tally = Tally::new(&subject.bounds, results.axes);
     for line in lines(results.axes, along, &[&subject.cells]) {
@@ -259,7 +259,7 @@ fn over_birth_death(results: &Results<'_>, subject: &Subject, along: usize, powe
 struct Search {
     along: usize,
     of: Selection,
-    /// If present, the ratio of the two loads is checked, otherwise the load itself.
+    /// If present, the ratio of the two sides' loads is checked instead of the load.
     to: Option<Selection>,
     cells: Selection,
     bounds: Bounds,
@@ -276,8 +276,7 @@ impl Search {
         })
     }
 
-    /// Checks the load that `find` returns for each line against the bounds.
-    fn judge(&self, results: &Results<'_>, find: impl Fn(&Line) -> Option<Load>) -> Finding {
+    fn judge(&self, results: &Results<'_>, find: impl Fn(&Line) -> Option<Quantity>) -> Finding {
         let mut tally = Tally::new(&self.bounds, results.axes);
         for line in lines(results.axes, self.along, &[&self.of, &self.cells]) {
             let load = find(&line);
@@ -299,14 +298,14 @@ const TO: Key = ("to = {}", "the same; optional");
 
 pub(super) const SUSTAINS: CheckInfo = CheckInfo {
     name: "sustains",
-    holds: "the load at which the metric of `of` first reaches the level, or its ratio to that \
-            of `to`, lies within the bounds",
+    holds: "the load at which the metric of `of` first reaches the level, or the ratio of this \
+            load to that of `to`, lies within the bounds",
     keys: &[
         METRIC,
         (
             "level",
-            "a number above 0, or a side such as { policy = \"sptf\" }, whose metric must be \
-             exceeded from the load on",
+            "a number above 0, or a side such as { policy = \"sptf\" }, whose metric is exceeded \
+             above the load",
         ),
         ALONG,
         OF,
@@ -342,7 +341,7 @@ impl Level {
         }
     }
 
-    fn reached(&self, results: &Results<'_>, metric: Metric, line: &Line) -> Option<Load> {
+    fn reached(&self, results: &Results<'_>, metric: Metric, line: &Line) -> Option<Quantity> {
         match self {
             Self::Number(level) => {
                 let estimates = line.estimates(results, metric);
@@ -353,9 +352,9 @@ impl Level {
     }
 }
 
-/// Returns the load at which the metric first reaches `level`; `None` is a saturated load, above
-/// every level. Between two loads the reciprocal is interpolated linearly, as that of a response
-/// time is linear near saturation. Returns `None` if there are no loads.
+/// Returns the load at which the metric first reaches `level`; `None` if there are no loads. At a
+/// saturated load the metric is `None` and counts as above every level. Between two loads the
+/// reciprocal of the metric is interpolated, as that of a response time is linear near saturation.
 fn first_reaching(steps: &[(f64, Option<f64>)], level: f64) -> Option<Crossing> {
     let is_beyond = |(_, value): &(f64, Option<f64>)| value.is_none_or(|value| value >= level);
     let (last, _) = *steps.last()?;
@@ -374,13 +373,13 @@ fn first_reaching(steps: &[(f64, Option<f64>)], level: f64) -> Option<Crossing> 
     Some(Crossing::At(before + share * (x - before)))
 }
 
-/// Returns the load from which the metric exceeds that of `side`.
+/// Returns the load above which the metric exceeds the metric of `side`.
 fn overtaking_load(
     results: &Results<'_>,
     metric: Metric,
     line: &Line,
     side: &Selection,
-) -> Option<Load> {
+) -> Option<Quantity> {
     let is_unbounded = is_unbounded(results.columns, metric);
     let other = line.counterpart(side)?;
     let pairs = line.steps.iter().zip(&other.steps);
@@ -394,24 +393,24 @@ fn overtaking_load(
 }
 
 /// Returns the amount by which `of` exceeds `to`. If the metric grows without bound, a saturated
-/// cell is above any other by `f64::MAX`, and two cannot be compared.
+/// cell exceeds any other by `f64::MAX`, and two saturated cells cannot be compared.
 fn difference([of, to]: [&Outcome; 2], metric: Metric, is_unbounded: bool) -> Option<Estimate> {
-    let endless = |end: f64, like: &Estimate| Estimate::new(end, None, vec![end; like.runs.len()]);
+    let extreme = |end: f64, like: &Estimate| Estimate::new(end, None, vec![end; like.runs.len()]);
     match (of.estimate(metric), to.estimate(metric)) {
         (Some(of), Some(to)) => {
-            // An upper bound, used only where replications are not paired.
+            // This is an upper bound, used only if replications are not paired.
             let half_width = of.half_width.zip(to.half_width).map(|(of, to)| of + to);
             let runs = of.runs.iter().zip(&to.runs).map(|(of, to)| of - to);
             Some(Estimate::new(of.mean - to.mean, half_width, runs.collect()))
         }
-        (None, Some(to)) if is_unbounded && of.is_saturated => Some(endless(f64::MAX, to)),
-        (Some(of), None) if is_unbounded && to.is_saturated => Some(endless(-f64::MAX, of)),
+        (None, Some(to)) if is_unbounded && of.is_saturated => Some(extreme(f64::MAX, to)),
+        (Some(of), None) if is_unbounded && to.is_saturated => Some(extreme(-f64::MAX, of)),
         _ => None,
     }
 }
 
-/// Returns the load at which the difference becomes positive: interpolated, or between two loads if
-/// one of them is saturated. `None` if there are no differences.
+/// Returns the load above which the difference stays positive; `None` if there are no differences.
+/// It is interpolated, or only a range if a load next to it is saturated.
 fn last_above(steps: &[(f64, Option<f64>)]) -> Option<Crossing> {
     let known = steps.iter().filter_map(|(x, d)| Some((*x, (*d)?)));
     let known: Vec<(f64, f64)> = known.collect();
@@ -432,8 +431,8 @@ fn last_above(steps: &[(f64, Option<f64>)]) -> Option<Crossing> {
 
 pub(super) const SATURATES: CheckInfo = CheckInfo {
     name: "saturates",
-    holds: "the largest load that is not saturated lies within the bounds; with `to`, the ratio \
-            of the limits, each between that load and the next, does",
+    holds: "the largest unsaturated load lies within the bounds; with `to`, the ratio of two \
+            limits does, each between that load and the next",
     keys: &[ALONG, OF, TO, WHERE, AT_LEAST, AT_MOST, TIE],
     read: |keys| {
         let search = Search::read(keys)?;
@@ -441,7 +440,7 @@ pub(super) const SATURATES: CheckInfo = CheckInfo {
         Ok(Check::new(false, move |results| {
             search.judge(results, |line| match saturation(line, results)? {
                 // A claim about the load itself refers to the loads that were simulated.
-                Load::Within(low, high) if is_alone && low > 0.0 && high.is_finite() => {
+                Quantity::Within(low, high) if is_alone && low > 0.0 && high.is_finite() => {
                     Some(Estimate::exact(low).into())
                 }
                 load => Some(load),
@@ -450,14 +449,14 @@ pub(super) const SATURATES: CheckInfo = CheckInfo {
     },
 };
 
-/// Returns the limit: up to the first saturated load, or unbounded; `None` if there are no loads.
-fn saturation(line: &Line, results: &Results<'_>) -> Option<Load> {
+/// Returns the range in which saturation begins: between the last unsaturated load and the next.
+fn saturation(line: &Line, results: &Results<'_>) -> Option<Quantity> {
     let is_saturated = |(_, point): &(f64, Point)| results.outcome(point).is_saturated;
     let (last, _) = line.steps.last()?;
     Some(match line.steps.iter().position(is_saturated) {
-        None => Load::Within(*last, f64::INFINITY),
-        Some(0) => Load::Within(0.0, line.steps[0].0),
-        Some(first) => Load::Within(line.steps[first - 1].0, line.steps[first].0),
+        None => Quantity::Within(*last, f64::INFINITY),
+        Some(0) => Quantity::Within(0.0, line.steps[0].0),
+        Some(first) => Quantity::Within(line.steps[first - 1].0, line.steps[first].0),
     })
 }
 
@@ -478,7 +477,7 @@ mod tests {
         assert_eq!(exponent(&[(2.0, Some(1.0))]), None);
     }
 
-    /// An M/M/1 queue served at 10: responses of 1 / (10 - x), so that 0.5 is reached at 8.
+    /// The response time of an M/M/1 queue with a service rate of 10 is 1 / (10 - x): 0.5 at 8.
     #[test]
     fn the_load_that_reaches_a_level_is_interpolated() {
         let at = |loads: &[f64]| {

@@ -13,7 +13,7 @@ use crate::results::{Estimate, Results};
 
 pub(super) struct Check {
     pub(super) judge: Box<dyn Fn(&Results<'_>) -> Finding + Send + Sync>,
-    /// True if its numbers are ratios of metrics, and not metrics themselves.
+    /// True if its numbers are ratios of metrics rather than metrics.
     pub(super) is_of_ratios: bool,
 }
 
@@ -105,18 +105,18 @@ impl CheckInfo {
 }
 
 impl Number {
-    /// Returns true if its cell is saturated, or the cell to which it is a ratio.
+    /// Returns true if its cell is saturated, or if it is a ratio to a saturated cell.
     pub(super) fn is_saturated(&self) -> bool {
         self.low == f64::INFINITY || (self.low, self.high) == (0.0, 0.0)
     }
 }
 
-/// From `at_least` to `at_most`, both included; unbounded where one is absent.
+/// The range from `at_least` to `at_most`, both included; it has no end where one is absent.
 #[derive(Clone, Copy)]
 pub(super) struct Bounds {
     pub(super) at_least: Option<f64>,
     pub(super) at_most: Option<f64>,
-    /// The share of a bound by which an interval that contains it may extend beyond it: a tie.
+    /// An interval that contains a bound may extend beyond it by this fraction of the bound.
     tie: f64,
 }
 
@@ -154,7 +154,7 @@ impl Bounds {
         }
     }
 
-    /// Returns true if an interval that contains a bound ends within the tie beyond it.
+    /// Returns true if an interval that contains a bound extends beyond it by at most the tie.
     fn is_tie(&self, low: f64, high: f64) -> bool {
         let reach = |bound: f64| bound.abs() * self.tie;
         self.tie > 0.0
@@ -170,7 +170,7 @@ pub(super) struct Keys<'a> {
 }
 
 impl Keys<'_> {
-    /// Checks that no key is left; `check` does not know those that are.
+    /// Fails if a key is left, which `check` does not know.
     pub(super) fn finish(self, check: &CheckInfo) -> Result<(), InputError> {
         let Some(key) = self.left.keys().next() else {
             return Ok(());
@@ -216,7 +216,6 @@ impl Keys<'_> {
         name.map(|name| self.scope.axis(key, &name)).transpose()
     }
 
-    /// Returns the cells that `where` selects; all if it is absent.
     pub(super) fn cells(&mut self) -> Result<Selection, InputError> {
         Ok(self.selection("where")?.unwrap_or_default())
     }
@@ -234,7 +233,7 @@ impl Keys<'_> {
         self.check_axes(key, selection)
     }
 
-    /// Checks that `selection` names an axis: otherwise everything is compared with itself.
+    /// Checks that `selection` names an axis: otherwise cells would be compared with themselves.
     fn check_axes(&self, key: &str, selection: Selection) -> Result<Selection, InputError> {
         if selection.is_everything() {
             Err(self.scope.error(key, "{}", "a table with an axis"))
@@ -243,7 +242,6 @@ impl Keys<'_> {
         }
     }
 
-    /// Returns the selection at `key`, with one value of each axis that it names.
     pub(super) fn side(&mut self, key: &str) -> Result<Selection, InputError> {
         let side = self.side_if_any(key)?;
         side.ok_or_else(|| self.missing(key, "a table of axes"))
@@ -275,7 +273,7 @@ impl Keys<'_> {
         });
         let sides: Vec<Selection> = sides.collect::<Result<_, _>>()?;
         match sides.len() {
-            0 | 1 => Err(wrong(format!("{} of them", sides.len()))),
+            0 | 1 => Err(wrong(format!("a list of {}", sides.len()))),
             _ => Ok(sides),
         }
     }
@@ -314,12 +312,12 @@ impl Keys<'_> {
         self.value(key, "a string", |value| value.as_str().map(str::to_owned))
     }
 
-    /// Returns the share of a bound that counts as equal to it; 0 if it is absent.
+    /// Returns the value of `tie`, 0 if it is absent: see [`Bounds`].
     pub(super) fn tie(&mut self) -> Result<f64, InputError> {
         Ok(self.share("tie")?.unwrap_or(0.0))
     }
 
-    /// Returns `at_least` and `at_most`, at least one of them, and `tie`.
+    /// Reads `tie`, and `at_least` and `at_most`, one of which may be absent.
     pub(super) fn bounds(&mut self) -> Result<Bounds, InputError> {
         let (at_least, at_most) = (self.number("at_least")?, self.number("at_most")?);
         let tie = self.tie()?;
@@ -338,7 +336,7 @@ impl Keys<'_> {
     }
 }
 
-/// A key of a check, as it is written with its default, and its meaning.
+/// A key of a check, written with its default, and its meaning.
 pub(super) type Key = (&'static str, &'static str);
 
 pub(super) const METRIC: Key = ("metric", "the metric to check");
@@ -351,10 +349,10 @@ pub(super) const AT_LEAST: Key = (
 pub(super) const AT_MOST: Key = ("at_most", "the upper bound");
 pub(super) const TIE: Key = (
     "tie = \"0 %\"",
-    "an interval that contains a bound holds if it reaches at most this share beyond it",
+    "an interval that contains a bound holds if it extends beyond it by at most this percentage of \
+     the bound",
 );
 
-/// The values of [`METRIC`], [`WHERE`], [`AT_LEAST`], [`AT_MOST`] and [`TIE`].
 pub(super) struct Subject {
     pub(super) metric: Metric,
     pub(super) cells: Selection,
@@ -377,8 +375,8 @@ impl Subject {
     }
 }
 
-/// Prefixes of metrics that grow with the queue: in a saturated cell they exceed those of any
-/// other. Saturation does not determine other metrics, such as shares and parts of service.
+/// Prefixes of metrics that grow with the queue: they are larger in a saturated cell than in any
+/// other. Saturation says nothing about other metrics, such as hit rates and parts of service.
 const UNBOUNDED: &[&str] = &[
     "response_ms_",
     "reads_response_ms_",

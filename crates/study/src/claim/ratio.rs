@@ -25,9 +25,9 @@ pub(super) const RATIO: CheckInfo = CheckInfo {
         MEAN_OVER,
         (
             "equal",
-            "a metric such as queue_mean: `to` is interpolated linearly along `along` where it has \
-             the same value of this metric as `of`; cells of `of` beyond all values of `to` are \
-             left out",
+            "a metric such as queue_mean: `to` is interpolated linearly along `along`, to the \
+             value of this metric that `of` has; cells of `of` outside the range of `to` are left \
+             out",
         ),
         ("along", "with `equal`, an axis of numbers"),
     ],
@@ -53,7 +53,6 @@ const MEAN_OVER: Key = (
     "an axis: the geometric mean of the ratios over it is checked, instead of each ratio",
 );
 
-/// The ratio at a point; `None` if it is unknown.
 type RatioAt = (Point, Option<Estimate>);
 
 struct Ratio {
@@ -104,7 +103,7 @@ impl Ratio {
         tally.finding()
     }
 
-    /// Returns the ratios to `to` where it has an equal value of the metric `equal`.
+    /// Returns the ratio of each cell to `to`, interpolated to an equal value of `equal`.
     fn equal_ratios(&self, results: &Results<'_>, equal: Metric, along: usize) -> Vec<RatioAt> {
         let step = |point: &Point| {
             let cell = results.outcome(point);
@@ -129,8 +128,8 @@ impl Ratio {
 }
 
 /// Returns the ratios of `of` to `to` in `cells`, matched on the axes that neither names. If the
-/// metric grows without bound in saturation, the ratio is infinite where only `of` is saturated,
-/// and 0 where only `to` is. `None` where a metric is missing, or both are 0.
+/// metric grows without bound, the ratio is infinite where only `of` is saturated, and 0 where only
+/// `to` is. A ratio is `None` if a metric is missing, or if both are 0.
 pub(super) fn ratios(
     results: &Results<'_>,
     metric: Metric,
@@ -159,7 +158,7 @@ pub(super) fn ratios(
     ratios.collect()
 }
 
-/// Groups ratios by all axes except `over`, whose index in the points is 0.
+/// Groups ratios by all axes except `over`, whose index becomes 0.
 fn groups(all: Vec<RatioAt>, over: usize) -> Vec<(Point, Vec<Option<Estimate>>)> {
     let mut groups: Vec<(Point, Vec<_>)> = Vec::new();
     for (mut base, ratio) in all {
@@ -172,9 +171,9 @@ fn groups(all: Vec<RatioAt>, over: usize) -> Vec<(Point, Vec<Option<Estimate>>)>
     groups
 }
 
-/// Returns the geometric mean of ratios, replication by replication. The mean of the reciprocals is
-/// its reciprocal, so that it does not matter which side is the base. `None` if there are none, or
-/// if one is infinite and another is 0.
+/// Returns the geometric mean of ratios, whose interval comes from the means of each replication.
+/// It does not matter which side is the base, because the mean of the reciprocals is the reciprocal
+/// of the mean. Returns `None` if there are no ratios, or if one is infinite and another is 0.
 fn mean(all: &[&Estimate]) -> Option<Estimate> {
     let over_all = |value: &dyn Fn(&Estimate) -> f64| {
         let logarithms = all.iter().map(|estimate| value(estimate).ln());
@@ -200,7 +199,7 @@ fn mean(all: &[&Estimate]) -> Option<Estimate> {
 /// The value that must be equal, and the metric, in one cell.
 type EqualStep<'r> = (&'r Estimate, &'r Estimate);
 
-/// Returns the ratio of a step to `base`, interpolated where the first values are equal.
+/// Returns the ratio of the metric of `of` to that of `base` at an equal first value.
 fn ratio_at_equal(of: EqualStep<'_>, base: &[EqualStep<'_>]) -> Option<Estimate> {
     let (equal, metric) = of;
     let ratio = |value: &dyn Fn(&Estimate) -> Option<f64>| {
@@ -209,20 +208,20 @@ fn ratio_at_equal(of: EqualStep<'_>, base: &[EqualStep<'_>]) -> Option<Estimate>
         Some(value(metric)? / interpolate(steps, value(equal)?)?)
     };
     let mean = ratio(&|estimate| Some(estimate.mean))?;
-    // Only replications at the same load share requests, so each is interpolated by itself.
+    // Only replications at the same load share requests, so each is interpolated separately.
     let runs = (0..metric.runs.len())
         .map_while(|number| ratio(&|estimate| estimate.runs.get(number).copied()));
     let runs: Vec<f64> = runs.collect();
     let half_width = if runs.len() == metric.runs.len() {
         Estimate::from_runs(runs.clone()).and_then(|all| all.half_width)
     } else {
-        // A replication is beyond the ends of `to`.
+        // In some replication, `of` is outside the range of `base`.
         Some(f64::INFINITY)
     };
     Some(Estimate::new(mean, half_width, runs))
 }
 
-/// Interpolates the metric linearly where the other one is `x`; `None` beyond the steps.
+/// Interpolates linearly between the steps at `x`; `None` outside their range.
 fn interpolate(mut steps: Vec<(f64, f64)>, x: f64) -> Option<f64> {
     steps.sort_by(|a, b| a.0.total_cmp(&b.0));
     let mut pairs = steps.windows(2);
@@ -237,7 +236,8 @@ fn interpolate(mut steps: Vec<(f64, f64)>, x: f64) -> Option<f64> {
 
 pub(super) const EQUIVALENT: CheckInfo = CheckInfo {
     name: "equivalent",
-    holds: "the metric of `of` and that of `to` differ by at most a share, whichever is the base",
+    holds: "the metric of `of` and that of `to` differ by at most a percentage, whichever is the \
+            base",
     keys: &[
         METRIC,
         OF,
@@ -245,7 +245,7 @@ pub(super) const EQUIVALENT: CheckInfo = CheckInfo {
         WHERE,
         (
             "within",
-            "the share: with `\"25 %\"` the ratio is between 0.8 and 1.25",
+            "the percentage: with `\"25 %\"` the ratio is between 0.8 and 1.25",
         ),
         MEAN_OVER,
     ],
@@ -264,17 +264,17 @@ pub(super) const EQUIVALENT: CheckInfo = CheckInfo {
 
 pub(super) const ORDER: CheckInfo = CheckInfo {
     name: "order",
-    holds: "the metric ascends from side to side",
+    holds: "the metric increases from each side to the next",
     keys: &[
         METRIC,
         (
             "ascending = []",
-            "two sides or more, the smallest first; each names one value of each of its axes",
+            "two or more sides, the smallest first, each with one value of each axis that it names",
         ),
         WHERE,
         (
             "slack = \"0 %\"",
-            "a decrease of up to this share is accepted",
+            "a decrease of up to this percentage is accepted",
         ),
         TIE,
     ],
@@ -283,7 +283,8 @@ pub(super) const ORDER: CheckInfo = CheckInfo {
         let cells = keys.cells()?;
         let slack = keys.share("slack")?.unwrap_or(0.0);
         let bounds = Bounds::new(None, Some(1.0 + slack), keys.tie()?);
-        // The numbers are the ratios of each side to the next: at most 1 plus the slack.
+        // The numbers are the ratios of each side to the next, which may be at most 1 plus the
+        // slack.
         Ok(Check::new(true, move |results| {
             let mut tally = Tally::new(&bounds, results.axes);
             for pair in ascending.windows(2) {
@@ -305,7 +306,10 @@ pub(super) const GAIN: CheckInfo = CheckInfo {
         ("metric", "the metric to compare"),
         ("of", "the numerator: one value of each axis that it names"),
         ("to", "the denominator, in the same form"),
-        ("than", "the reference: the same ratio is taken there"),
+        (
+            "than",
+            "the reference, for which the same ratio is computed",
+        ),
         WHERE,
         AT_LEAST,
         AT_MOST,
@@ -321,8 +325,8 @@ pub(super) const GAIN: CheckInfo = CheckInfo {
     },
 };
 
-/// The numbers are ratios of the two sides over the same ratio at the counterpart in `than`: below
-/// 1 where `of` is smaller relative to `to` than it is there.
+/// Divides the ratio of the two sides in each cell by the same ratio in its counterpart in `than`.
+/// A number below 1 means that `of` is smaller relative to `to` than in the counterpart.
 fn gain(
     results: &Results<'_>,
     subject: &Subject,
@@ -337,7 +341,7 @@ fn gain(
     {
         let base = than.counterpart(point);
         let base = all.iter().find(|(other, _)| Some(other) == base.as_ref());
-        // A saturated side has no gain.
+        // There is no gain if a side is saturated.
         let is_known = |ratio: &&Estimate| ratio.mean.is_finite() && ratio.mean > 0.0;
         let base = base.and_then(|(_, base)| base.as_ref()).filter(is_known);
         let sides = ratio.as_ref().filter(is_known).zip(base);

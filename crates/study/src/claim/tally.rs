@@ -17,7 +17,8 @@ struct Entry {
     number: Number,
     /// Its mean, or the finite end of its range.
     mean: f64,
-    /// The number with two digits of its interval, or enough to differ from a bound it exceeds.
+    /// The number, rounded to two digits of its interval, or with enough digits to differ from a
+    /// bound that it exceeds.
     text: String,
 }
 
@@ -31,14 +32,15 @@ impl<'a> Tally<'a> {
         }
     }
 
-    /// Checks the number of the cell at `point`, or counts it as left out if there is none.
+    /// Checks the value of the cell at `point`, or counts the cell as left out if it has none.
     pub(super) fn add_cell(&mut self, number: Option<Estimate>, point: &Point) {
         let at = describe(self.axes, point);
-        self.add(number.map(Load::At), point.clone(), at);
+        self.add(number.map(Quantity::At), point.clone(), at);
     }
 
-    /// Checks the number of a line or cell `at`. `point` is 0 on an axis over which it is taken.
-    pub(super) fn add(&mut self, number: Option<Load>, point: Point, at: String) {
+    /// Checks the value of the line or cell that `at` describes. `point` is 0 on any axis that the
+    /// value aggregates.
+    pub(super) fn add(&mut self, number: Option<Quantity>, point: Point, at: String) {
         let Some(number) = number else {
             return self.leave_out(1);
         };
@@ -51,17 +53,24 @@ impl<'a> Tally<'a> {
     }
 
     pub(super) fn add_saturated(&mut self, point: &Point) {
-        let number = Load::At(Estimate::exact(f64::INFINITY));
+        let number = Quantity::At(Estimate::exact(f64::INFINITY));
         let (text, at) = (number.describe(four_digits), describe(self.axes, point));
         self.push(&number, Verdict::Fails, text, point.clone(), at);
     }
 
-    fn push(&mut self, load: &Load, verdict: Verdict, text: String, point: Point, at: String) {
-        let (low, high) = load.ends();
-        let mean = match load {
-            Load::At(estimate) => estimate.mean,
-            Load::Within(low, high) if high.is_infinite() => *low,
-            Load::Within(_, high) => *high,
+    fn push(
+        &mut self,
+        quantity: &Quantity,
+        verdict: Verdict,
+        text: String,
+        point: Point,
+        at: String,
+    ) {
+        let (low, high) = quantity.ends();
+        let mean = match quantity {
+            Quantity::At(estimate) => estimate.mean,
+            Quantity::Within(low, high) if high.is_infinite() => *low,
+            Quantity::Within(_, high) => *high,
         };
         let number = Number {
             at,
@@ -77,7 +86,7 @@ impl<'a> Tally<'a> {
         self.left_out += cells;
     }
 
-    /// Returns the finding on the claim: its verdict is the worst of all.
+    /// Returns the finding on the claim: its verdict is the worst of those on its numbers.
     pub(super) fn finding(self) -> Finding {
         let entries = self.entries.iter();
         let verdict = entries.map(|entry| entry.number.verdict).max();
@@ -118,8 +127,9 @@ impl<'a> Tally<'a> {
     }
 }
 
-/// Formats a number with two digits of its interval, `1.115 ± 0.010`, or with `text` if it has
-/// none. A number that differs from a bound by more than its interval differs in these digits, too.
+/// Formats a number to two digits of its interval, as in `1.115 ± 0.010`, or with `text` if it has
+/// no interval. A number that differs from a bound by more than its interval differs in these
+/// digits, too.
 fn estimate_text(estimate: &Estimate, text: impl Fn(f64) -> String) -> String {
     let alone = text(estimate.mean);
     match estimate.half_width {
@@ -137,7 +147,7 @@ fn four_digits(number: f64) -> String {
     format_digits(number, 4)
 }
 
-/// Formats a number with four digits, or as many as it needs to differ from other bounds.
+/// Formats a number with four digits, or with as many as distinguish it from the bounds.
 fn distinct_text(number: f64, bounds: &Bounds) -> String {
     let differs = |text: &String| {
         let bounds = [bounds.at_least, bounds.at_most].into_iter().flatten();
@@ -156,22 +166,22 @@ fn format_digits(number: f64, count: i32) -> String {
     }
 }
 
-/// A load, or the ratio of two.
+/// A number that a claim is about: a metric, a load or a ratio.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Load {
+pub(super) enum Quantity {
     At(Estimate),
-    /// Above the first number and up to the second, which may be infinite: the axis ends, the
-    /// next load is saturated, or the replications disagree.
+    /// A range above the first number and up to the second, which may be infinite: the axis ends,
+    /// the next load is saturated, or the replications disagree.
     Within(f64, f64),
 }
 
-impl From<Estimate> for Load {
+impl From<Estimate> for Quantity {
     fn from(estimate: Estimate) -> Self {
         Self::At(estimate)
     }
 }
 
-impl Load {
+impl Quantity {
     fn ends(&self) -> (f64, f64) {
         match self {
             Self::At(estimate) => estimate.ends(),
@@ -193,7 +203,7 @@ impl Load {
         Self::Within(low, ratio(high, base_low, f64::INFINITY))
     }
 
-    /// Judges it by `bounds`; unsure if only part of its range is within.
+    /// Judges it by `bounds`; the verdict is unsure if only part of its range is within them.
     fn verdict(&self, bounds: &Bounds) -> Verdict {
         match self {
             Self::At(estimate) => bounds.verdict(estimate),
@@ -212,16 +222,17 @@ impl Load {
     }
 }
 
-/// Divides replication by replication, since those with the same seed have the same requests. If
-/// they cannot be paired, the interval covers all quotients of the two intervals.
+/// Divides the estimates one replication at a time, since replications with the same seed have the
+/// same requests. If replications cannot be paired, the interval covers all quotients of the two
+/// intervals.
 pub(super) fn quotient(top: &Estimate, base: &Estimate) -> Estimate {
     let mean = top.mean / base.mean;
     let pairs = top.runs.iter().zip(&base.runs);
     let runs: Vec<f64> = pairs.map(|(top, base)| top / base).collect();
     let paired = Estimate::from_runs(runs.clone()).and_then(|paired| paired.half_width);
-    // A mean of 0 of numbers that are never negative has no uncertainty.
+    // If non-negative numbers have a mean of 0, all of them are 0, so there is no uncertainty.
     let is_known = mean.is_finite() && (top.half_width.is_some() || base.half_width.is_some());
-    let ends = || {
+    let widest_half = || {
         let (top, base) = (top.ends(), base.ends());
         if base.0 > 0.0 {
             max_distance(mean, (top.0 / base.1, top.1 / base.0))
@@ -231,7 +242,7 @@ pub(super) fn quotient(top: &Estimate, base: &Estimate) -> Estimate {
         }
     };
     let paired = paired.filter(|half| half.is_finite());
-    Estimate::new(mean, paired.or_else(|| is_known.then(ends)), runs)
+    Estimate::new(mean, paired.or_else(|| is_known.then(widest_half)), runs)
 }
 
 pub(super) fn max_distance(mean: f64, (low, high): (f64, f64)) -> f64 {
@@ -256,30 +267,36 @@ mod tests {
         }
     }
 
-    fn exactly(mean: f64) -> Load {
-        Load::At(Estimate::exact(mean))
+    fn exactly(mean: f64) -> Quantity {
+        Quantity::At(Estimate::exact(mean))
     }
 
     #[test]
     fn ratios_of_ranges_are_ranges() {
-        let range = Load::Within(2.0, 3.0);
+        let range = Quantity::Within(2.0, 3.0);
         assert_eq!(exactly(6.0).over(&exactly(2.0)), exactly(3.0));
         assert_eq!(exactly(6.0).over(&range), range);
-        let open = Load::Within(4.0, f64::INFINITY);
-        assert_eq!(open.over(&exactly(2.0)), Load::Within(2.0, f64::INFINITY));
-        assert_eq!(exactly(2.0).over(&open), Load::Within(0.0, 0.5));
-        assert_eq!(open.over(&open), Load::Within(0.0, f64::INFINITY));
-        let none = Load::Within(0.0, 1.0);
-        assert_eq!(none.over(&none), Load::Within(0.0, f64::INFINITY));
+        let open = Quantity::Within(4.0, f64::INFINITY);
+        assert_eq!(
+            open.over(&exactly(2.0)),
+            Quantity::Within(2.0, f64::INFINITY)
+        );
+        assert_eq!(exactly(2.0).over(&open), Quantity::Within(0.0, 0.5));
+        assert_eq!(open.over(&open), Quantity::Within(0.0, f64::INFINITY));
+        let below_one = Quantity::Within(0.0, 1.0);
+        assert_eq!(
+            below_one.over(&below_one),
+            Quantity::Within(0.0, f64::INFINITY)
+        );
         assert_eq!(open.describe(four_digits), "above 4");
-        assert_eq!(none.describe(four_digits), "at most 1");
+        assert_eq!(below_one.describe(four_digits), "at most 1");
     }
 
-    /// 6 over 2 to 4 is 1.5 to 3; the farther end is 1 away from 2.
+    /// 6 divided by 2 to 4 is 1.5 to 3, whose farther end is 1 away from 2.
     #[test]
     fn the_interval_of_the_base_alone_counts_too() {
-        let base = |half| Load::At(Estimate::new(3.0, Some(half), Vec::new()));
-        let Load::At(ratio) = exactly(6.0).over(&base(1.0)) else {
+        let base = |half| Quantity::At(Estimate::new(3.0, Some(half), Vec::new()));
+        let Quantity::At(ratio) = exactly(6.0).over(&base(1.0)) else {
             panic!("both are known");
         };
         assert_eq!((ratio.mean, ratio.half_width), (2.0, Some(1.0)));
@@ -296,9 +313,9 @@ mod tests {
             (1.0, f64::INFINITY, Verdict::Unsure),
             (0.0, 1.9, Verdict::Fails),
         ] {
-            assert_eq!(Load::Within(low, high).verdict(&at_least), verdict);
+            assert_eq!(Quantity::Within(low, high).verdict(&at_least), verdict);
         }
-        let above = Load::Within(2.1, f64::INFINITY);
+        let above = Quantity::Within(2.1, f64::INFINITY);
         let at_most = Bounds::new(None, Some(2.0), 0.0);
         assert_eq!(above.verdict(&at_most), Verdict::Fails);
     }

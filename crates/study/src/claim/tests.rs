@@ -1,4 +1,4 @@
-//! Every check, with invented numbers whose verdict is known.
+//! Tests every check on invented numbers with a known verdict.
 
 mod reasons;
 
@@ -29,7 +29,6 @@ fn axes() -> Vec<Axis> {
     vec![axis("policy", &policies), axis("load", &loads)]
 }
 
-/// The columns of the measure `responses`.
 fn columns() -> Vec<Column> {
     (Measure::Responses.info().columns)()
 }
@@ -165,7 +164,7 @@ fn ratios_are_matched_on_the_other_axes() {
     assert_eq!(verdict(&claim("at_least = 1"), of_alone), Verdict::Holds);
     let to_alone = [[TEN, TEN, &[]], [ELEVEN; 3], [TEN; 3]];
     assert_eq!(verdict(&claim("at_least = 1"), to_alone), Verdict::Fails);
-    // As pairs, replications of 10, 20 and 11, 22 leave no doubt; unpaired, they would.
+    // Paired, the replications 10, 20 and 11, 22 leave no doubt; unpaired, they would.
     let paired = [
         [&[10.0, 20.0][..], TEN, TEN],
         [&[11.0, 22.0], TEN, TEN],
@@ -196,7 +195,7 @@ fn many_cells_are_compared_with_one() {
         Verdict::Holds
     );
     assert_eq!(verdict(&claim("at_most = 1.15"), means), Verdict::Fails);
-    // The mean over the loads is taken for each policy separately.
+    // The mean over the loads is computed for each policy separately.
     let mean = |bounds: &str| claim(&format!("{bounds}\nmean_over = \"load\""));
     let uneven = [[TEN; 3], [TEN, TEN, TWELVE], [TWELVE; 3]];
     assert_eq!(
@@ -215,7 +214,7 @@ fn a_gain_is_compared_with_the_gain_elsewhere() {
              to = {{ policy = \"a\" }}\nthan = {{ load = 1 }}\nwhere = {{ load = 4 }}\n{bounds}"
         )
     };
-    // 1.1 at a load of 1, 1.2 at 4: 1.0909 times as much.
+    // The ratio is 1.1 at a load of 1, and 1.2 at 4: 1.0909 times as much.
     let means = [[TEN; 3], [ELEVEN, TEN, TWELVE], [TEN; 3]];
     assert_eq!(
         verdict(&claim("at_least = 1.09\nat_most = 1.092"), means),
@@ -308,16 +307,16 @@ fn loads_are_found_where_a_level_is_reached() {
              of = {{ policy = \"a\" }}\n{more}"
         )
     };
-    // From 10 at 2 to 12 at 4: interpolating reciprocals, 11 is reached at 2 + 2 * 12 / 22.
+    // The metric is 10 at 2 and 12 at 4; interpolated, it reaches 11 at 2 + 2 * 12 / 22.
     let means = [[TEN, TEN, TWELVE], [TEN, TWELVE, TWELVE], [TEN; 3]];
     assert_eq!(
         verdict(&claim("at_least = 3.09\nat_most = 3.0911"), means),
         Verdict::Holds
     );
-    // On b it is reached at 1 + 12 / 22, half of that.
+    // Policy b reaches it at 1 + 12 / 22, half that load.
     let twice = claim("to = { policy = \"b\" }\nat_least = 1.999\nat_most = 2.001");
     assert_eq!(verdict(&twice, means), Verdict::Holds);
-    // The level is reached somewhere between 2 and 4, with saturation.
+    // The level is reached somewhere between 2 and the saturated load of 4.
     let cut = [[TEN, TEN, &[]], [TEN; 3], [TEN; 3]];
     assert_eq!(verdict(&claim("at_most = 3.5"), cut), Verdict::Unsure);
     assert_eq!(verdict(&claim("at_most = 4"), cut), Verdict::Holds);
@@ -359,12 +358,12 @@ fn one_side_overtakes_the_other_between_two_loads() {
     // The crossing may be beyond the end of the axis.
     assert_eq!(verdict(&claim("at_most = 9"), never), Verdict::Unsure);
     assert_eq!(verdict(&claim("at_least = 4"), never), Verdict::Holds);
-    // It is above from the first load on, which does not violate an upper bound.
+    // If one side is above the other at every load, no upper bound is violated.
     let always = [[TWELVE; 3], [ELEVEN; 3], [TEN; 3]];
     assert_eq!(verdict(&claim("at_most = 1"), always), Verdict::Holds);
     assert_eq!(verdict(&claim("at_least = 2"), always), Verdict::Fails);
     assert_eq!(judge(&claim("at_most = 1"), always).ours, "at most 1");
-    // It crosses somewhere before saturation, not necessarily halfway.
+    // The sides cross somewhere before saturation, not necessarily halfway.
     let cut = [[TEN, TEN, &[]], [ELEVEN; 3], [TEN; 3]];
     assert_eq!(verdict(&claim("at_most = 3"), cut), Verdict::Unsure);
     assert_eq!(
@@ -374,7 +373,7 @@ fn one_side_overtakes_the_other_between_two_loads() {
 }
 
 #[test]
-fn saturation_is_above_the_last_load_without_it() {
+fn saturation_is_above_the_last_unsaturated_load() {
     let claim = |more: &str| {
         format!("check = \"saturates\"\nalong = \"load\"\nof = {{ policy = \"a\" }}\n{more}")
     };
@@ -396,7 +395,7 @@ fn saturation_is_above_the_last_load_without_it() {
     assert_eq!(verdict(&claim(ratio), idle), Verdict::Unsure);
 }
 
-/// A mean of 12 at a load of 4 reaches 11 at 3.09, but one replication of two never does.
+/// The mean reaches the level, but one replication of four never does.
 #[test]
 fn a_load_is_unsure_if_replications_disagree() {
     let claim = |more: &str| {
@@ -405,7 +404,7 @@ fn a_load_is_unsure_if_replications_disagree() {
              of = {{ policy = \"a\" }}\n{more}"
         )
     };
-    // Three reach it, by reciprocals at 2 + 2 (1/10 - 1/11) / (1/10 - 1/14) = 2.636; one has not
+    // Three replications reach it at 2 + 2 (1/10 - 1/11) / (1/10 - 1/14) = 2.636; one has not
     // reached it at 4. The lower ends have a mean of 2.977 and a deviation of 0.682, and Student's
     // factor for four is 3.182: the load is above 2.977 - 3.182 * 0.682 / 2 = 1.892, without an
     // upper limit.
@@ -417,7 +416,7 @@ fn a_load_is_unsure_if_replications_disagree() {
     assert_eq!(verdict(&claim("at_least = 1.90"), means), Verdict::Unsure);
     assert_eq!(verdict(&claim("at_most = 1.89"), means), Verdict::Fails);
     assert_eq!(judge(&claim("at_most = 1.89"), means).ours, "above 1.892");
-    // A single run has no interval; its value is judged.
+    // A single run has no interval, so its value is judged.
     let single: [[&[f64]; 3]; 3] = [[&[10.0], &[10.0], &[12.0]], [TEN; 3], [TEN; 3]];
     assert_eq!(verdict(&claim("at_most = 3.0911"), single), Verdict::Holds);
 }
@@ -470,7 +469,7 @@ fn shares_are_not_compared_in_saturation() {
     assert_eq!(judged.ours, "1 to 1 in 2 cells; 1 left out");
     let to_alone = [[half; 3], [half, half, &[]], [half; 3]];
     assert_eq!(hits("at_least = 1", to_alone).verdict, Verdict::Holds);
-    // Two rates of 0 give neither a ratio nor a failure.
+    // Two rates of 0 have no ratio, which is not a failure.
     let nothing = [[none, half, half], [none, half, half], [half; 3]];
     assert_eq!(hits("at_most = 1", nothing).verdict, Verdict::Holds);
     let over_nothing = [[half; 3], [none, half, half], [half; 3]];
@@ -482,7 +481,7 @@ fn shares_are_not_compared_in_saturation() {
     assert_eq!(judged.verdict, Verdict::Holds);
 }
 
-/// The reciprocal of a mean of ratios is the mean of their reciprocals: of 2 and 1/2 it is 1.
+/// The geometric mean of 2 and 1/2 is 1, and so is that of their reciprocals.
 #[test]
 fn a_mean_of_ratios_does_not_depend_on_the_base() {
     let claim = |of: &str, to: &str| {
@@ -585,8 +584,8 @@ fn a_side_names_an_axis() {
     }
 }
 
-/// b takes 1.1 and 1.2 times as long as a, c 1.3 and 1.0 times: neither is within 1.15 at both
-/// loads, though each is at one; within 1.2 is only b.
+/// At the two loads, b takes 1.1 and 1.2 times as long as a, and c 1.3 and 1.0 times. Neither is
+/// within 1.15 at both loads, though each is at one of them; only b is within 1.2 at both.
 #[test]
 fn one_value_must_hold_in_all_cells() {
     let claim = |max: f64| {
@@ -614,8 +613,8 @@ fn one_value_must_hold_in_all_cells() {
     assert_eq!(verdict(alone, saturated), Verdict::Fails);
 }
 
-/// With queues of 0, 2 and 6 requests b takes 10, 14 and 22 ms, that is 10 + 2 q. a takes 6 ms at a
-/// queue of 1 and 12 ms at 4, where b takes 12 and 18; at 7 b has no value.
+/// With queues of 0, 2 and 6 requests, b takes 10, 14 and 22 ms, which is 10 + 2 q. Policy a takes
+/// 6 ms at a queue of 1 and 12 ms at 4, where b takes 12 and 18; at 7, b has no value.
 #[test]
 fn sides_are_compared_at_equal_queues() {
     let (axes, columns) = (axes(), columns());
@@ -648,7 +647,7 @@ fn sides_are_compared_at_equal_queues() {
     );
 }
 
-/// The same interval is unsure without a tie, and equal with one.
+/// An interval around the bound is unsure without a tie, and holds with one.
 #[test]
 fn equal_or_better_holds_on_a_tie() {
     let claim = |tie: &str| {

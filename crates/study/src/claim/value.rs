@@ -21,7 +21,7 @@ pub(super) const VALUE: CheckInfo = CheckInfo {
         TIE,
         (
             "statistic = \"mean\"",
-            "`half_width` checks half the width of the metric's 95 % interval as a share of its \
+            "`half_width` checks half the width of the metric's 95 % interval relative to its \
              mean; cells without an interval are not checked",
         ),
     ],
@@ -50,7 +50,6 @@ fn means(results: &Results<'_>, subject: &Subject) -> Finding {
     tally.finding()
 }
 
-/// Checks half-widths of the 95 % intervals as shares of the means.
 fn half_widths(results: &Results<'_>, subject: &Subject) -> Finding {
     let mut tally = Tally::new(&subject.bounds, results.axes);
     for point in subject.points(results.axes) {
@@ -70,8 +69,8 @@ const AMONG: Key = ("among", "the axis");
 
 pub(super) const SPREAD: CheckInfo = CheckInfo {
     name: "spread",
-    holds: "the largest over the smallest metric among the values of an axis lies within the \
-            bounds",
+    holds: "the ratio of the largest to the smallest metric among the values of an axis lies \
+            within the bounds",
     keys: &[METRIC, AMONG, WHERE, AT_LEAST, AT_MOST, TIE],
     read: |keys| {
         let (subject, among) = (Subject::read(keys)?, keys.among()?);
@@ -81,7 +80,6 @@ pub(super) const SPREAD: CheckInfo = CheckInfo {
     },
 };
 
-/// Checks the largest estimate over the smallest, at each point of the other axes.
 fn spread(results: &Results<'_>, subject: &Subject, among: usize) -> Finding {
     let is_unbounded = is_unbounded(results.columns, subject.metric);
     let mut tally = Tally::new(&subject.bounds, results.axes);
@@ -105,8 +103,8 @@ fn spread(results: &Results<'_>, subject: &Subject, among: usize) -> Finding {
     tally.finding()
 }
 
-/// Returns the spread: infinite if some but not all are saturated and the metric grows without
-/// bound; `None` if another value is missing, or all are 0.
+/// Returns the spread. It is infinite if the metric grows without bound and some cells, but not
+/// all, are saturated; it is `None` if another value is missing or all are 0.
 fn largest_over_smallest(all: &[&Outcome], metric: Metric, is_unbounded: bool) -> Option<Estimate> {
     let is_beyond = |cell: &&&Outcome| is_unbounded && cell.is_saturated;
     let unsaturated = all.iter().filter(|cell| !is_beyond(cell));
@@ -123,8 +121,8 @@ fn largest_over_smallest(all: &[&Outcome], metric: Metric, is_unbounded: bool) -
 
 pub(super) const EXISTS: CheckInfo = CheckInfo {
     name: "exists",
-    holds: "for one value of an axis, the same in all cells, the metric lies within the bounds, \
-            or its ratio to that of `to`",
+    holds: "for one value of an axis, the same in all cells, the metric lies within the bounds, or \
+            its ratio to the metric of `to` does",
     keys: &[
         METRIC,
         AMONG,
@@ -144,7 +142,7 @@ pub(super) const EXISTS: CheckInfo = CheckInfo {
 };
 
 /// Checks the ratios to `to` if it is present, otherwise the metric itself. Returns the finding on
-/// the value that comes nearest: the fewest of its cells fail, and then the fewest are unsure.
+/// the best value: the one with the fewest failing cells, then the fewest unsure ones.
 fn exists(
     results: &Results<'_>,
     subject: &Subject,
@@ -197,7 +195,7 @@ mod tests {
     /// half-width is 4.303 / sqrt(3) = 2.484, a quarter of the mean.
     #[test]
     fn the_half_width_is_a_share_of_the_mean() {
-        let share = |runs| relative_half_width(&Estimate::from_runs(runs).expect("runs"));
+        let share = |runs| relative_half_width(&Estimate::from_runs(runs).expect("there are runs"));
         let three = share(vec![9.0, 10.0, 11.0]).expect("more than one run");
         assert!((three - 0.2484).abs() < 1e-4, "{three}");
         assert_eq!(share(vec![9.0]), None);

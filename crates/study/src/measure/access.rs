@@ -1,12 +1,13 @@
 //! Two measures of a drive that is served one request at a time: `access`, the time to reach blocks
 //! from the position of the head (jacobson91, sections 3 and 4, figures 2 and 3), and `drain`, the
-//! time to serve requests that all wait at once, with no further arrivals (section 4.1).
+//! time to serve requests that are all waiting at the start, with no further arrivals (section
+//! 4.1).
 //!
 //! For `access` the first request of the workload's first stream is served, which positions the
-//! head. Then the drive estimates the time of each request of the last stream, both where it is and
-//! as if it began at certain angles of its track, but serves none of them. For `drain` the requests
-//! of the warm-up are served first, one at a time, to position the arm; then all others wait at
-//! once. Their arrival times do not matter.
+//! head. Then the drive estimates the time of each request of the last stream, both at its own
+//! angle and as if it began at certain other angles of its track, but serves none of them. For
+//! `drain` the requests of the warm-up are served first, one at a time, to position the arm; then
+//! all others arrive together, whatever their arrival times.
 
 use diskarm_core::device::Device;
 use diskarm_core::drive::Drive;
@@ -49,7 +50,7 @@ pub(super) const INFO: MeasureInfo = MeasureInfo {
 };
 
 /// The number of angles on each track. They are in the middle of equal parts of the revolution that
-/// begins at the head: on a sector boundary, the time would be zero or a revolution by chance.
+/// begins at the head: exactly at the head, rounding would make it zero or a revolution.
 const ANGLES: usize = 24;
 
 pub(super) fn run(simulation: &Simulation<'_>, stop: Stop<'_>) -> Result<RunOutcome, String> {
@@ -96,7 +97,7 @@ pub(super) fn run(simulation: &Simulation<'_>, stop: Stop<'_>) -> Result<RunOutc
 }
 
 /// Returns a drive that has served the first `served` requests of the workload's first stream, one
-/// at a time, the time when it finished them, and the further requests of the stream.
+/// at a time, the time when it finished them, and the remaining requests of the stream.
 fn positioned_drive(
     served: u64,
     system: &System,
@@ -115,7 +116,7 @@ fn positioned_drive(
 
 pub(super) const DRAIN: MeasureInfo = MeasureInfo {
     name: "drain",
-    summary: "the time to serve requests that all wait at once",
+    summary: "the time to serve requests that are all waiting at the start",
     columns: || {
         Column::all(&[
             ("drain_ms", "Time until the last is finished, ms"),
@@ -131,7 +132,7 @@ pub(super) fn drain(simulation: &Simulation<'_>, stop: Stop<'_>) -> Result<RunOu
     let generated = generated_requests(simulation)?;
     let streams = generated.workload.streams.len();
     if streams != 1 {
-        let expected = "expected one, as all requests wait at once";
+        let expected = "expected one, as all requests wait from the start";
         return Err(format!(
             "cell.workload: found {streams} streams, {expected}"
         ));
@@ -152,11 +153,11 @@ pub(super) fn drain(simulation: &Simulation<'_>, stop: Stop<'_>) -> Result<RunOu
         now = serve(&mut drive, now, pending.request)?;
     }
     let all_ms = (now - begin).as_ms();
-    let figures = vec![Some(all_ms), Some(all_ms / count as f64)];
-    Ok(RunOutcome::Measured(figures))
+    let numbers = vec![Some(all_ms), Some(all_ms / count as f64)];
+    Ok(RunOutcome::Measured(numbers))
 }
 
-/// Returns the generated requests of a simulation; these measures take no traces.
+/// Returns the generated requests of a simulation; fails if it replays a trace.
 fn generated_requests<'a>(simulation: &Simulation<'a>) -> Result<&'a GeneratedRequests, String> {
     match simulation.input {
         Input::Generated(generated) => Ok(generated),

@@ -1,8 +1,8 @@
 //! Errors of the predictions of a model that follows a measured trace request by request (lumb01,
 //! section 5, figures of prediction errors).
 //!
-//! An error is the measured response minus the predicted one: below zero, the model predicted a
-//! longer service. Requests of the warm-up are followed but not judged.
+//! An error is the measured response minus the predicted one: negative if the model predicted a
+//! longer response. Requests of the warm-up are followed but not counted.
 
 use std::ops::Range;
 
@@ -14,10 +14,10 @@ use crate::metric::{Column, MeasureInfo, RunOutcome, Stop};
 
 const BIN: Span = Span::from_ns(20_000);
 
-/// Bins on each side of the one about zero.
+/// The number of bins on each side of the bin around zero.
 const SIDE: i64 = 25;
 
-/// Errors within this of a revolution count as a revolution.
+/// An error this close to a revolution counts as a revolution.
 const NEAR: Span = Span::from_ns(250_000);
 
 pub(super) const INFO: MeasureInfo = MeasureInfo {
@@ -51,7 +51,7 @@ fn middles() -> impl Iterator<Item = Span> {
     (-SIDE..=SIDE).map(|bin| Span::from_ns(bin * BIN.as_ns()))
 }
 
-/// Judges the requests of `sizes`. Cannot be stopped once it has begun.
+/// Measures the errors of requests of these `sizes`. It cannot be stopped once it has begun.
 pub(super) fn run(
     simulation: &Simulation<'_>,
     sizes: &Range<SectorCount>,
@@ -72,10 +72,10 @@ pub(super) fn run(
     let rows = followed.rows().iter().skip(warm_up);
     let rows = rows.filter(|row| sizes.contains(&row.predicted.request.sectors));
     let errors = rows.map(|row| row.error()).collect();
-    Ok(RunOutcome::Measured(figures(errors, followed.period())))
+    Ok(RunOutcome::Measured(metrics(errors, followed.period())))
 }
 
-fn figures(mut errors: Vec<Span>, revolution: Span) -> Vec<Option<f64>> {
+fn metrics(mut errors: Vec<Span>, revolution: Span) -> Vec<Option<f64>> {
     errors.sort_unstable();
     let count = errors.len();
     let share = |part: usize| (count > 0).then(|| part as f64 / count as f64);
@@ -84,17 +84,17 @@ fn figures(mut errors: Vec<Span>, revolution: Span) -> Vec<Option<f64>> {
     let is_revolution = |error: &&Span| size(size(**error) - revolution) <= NEAR;
     // The median by nearest rank.
     let median = errors.get(count.saturating_sub(1) / 2);
-    let mut figures = vec![
+    let mut metrics = vec![
         median.map(|error| error.as_ms()),
         share(within(Span::from_ns(50_000))),
         share(within(Span::from_ns(250_000))),
         share(errors.iter().filter(is_revolution).count()),
         Some(count as f64),
     ];
-    figures.extend(middles().map(|middle| {
+    metrics.extend(middles().map(|middle| {
         let from = middle - Span::from_ns(BIN.as_ns() / 2);
         let bin = from..from + BIN;
         share(errors.iter().filter(|error| bin.contains(error)).count())
     }));
-    figures
+    metrics
 }

@@ -33,7 +33,7 @@ fn values(columns: Vec<MeasuredColumn>) -> Vec<Option<f64>> {
     columns.into_iter().map(|(_, value)| value).collect()
 }
 
-/// Metrics that reads and writes also have separately.
+/// Metrics that are also reported for reads and for writes.
 const BY_DIRECTION: [&str; 5] = [
     "response_ms_mean",
     "response_ms_std",
@@ -54,7 +54,7 @@ pub(super) fn parts(simulation: &Simulation<'_>, stop: Stop<'_>) -> Result<RunOu
     })
 }
 
-/// Runs once, and takes the values of the columns from the run.
+/// Runs the simulation once; `values` returns the values of the columns.
 pub(super) fn run_once(
     simulation: &Simulation<'_>,
     stop: Stop<'_>,
@@ -75,20 +75,20 @@ pub(super) fn run_once(
 
 fn response_columns(report: &Report) -> Vec<MeasuredColumn> {
     let all = report.all();
-    let mut figures = responses(&all);
-    figures.extend(columns(SERVICE, Some(&all)));
-    figures.extend(columns(LOAD, Some(report)));
+    let mut measured = responses(&all);
+    measured.extend(columns(SERVICE, Some(&all)));
+    measured.extend(columns(LOAD, Some(report)));
     for (kind, op) in [("reads", Op::Read), ("writes", Op::Write)] {
         let responses = responses(report.of(op)).into_iter();
         let responses = responses.filter(|(c, _)| BY_DIRECTION.contains(&c.name.as_str()));
-        figures.extend(responses.map(|(column, value)| {
+        measured.extend(responses.map(|(column, value)| {
             let title = format!("response time of {kind}");
             let title = column.title.replace("response time", &title);
             let name = format!("{kind}_{}", column.name);
             (Column::measured(&name, &title), value)
         }));
     }
-    figures
+    measured
 }
 
 fn part_columns(report: &Report, parts: &[ComponentReport]) -> Vec<MeasuredColumn> {
@@ -103,7 +103,7 @@ fn part_columns(report: &Report, parts: &[ComponentReport]) -> Vec<MeasuredColum
     columns
 }
 
-/// Returns the column of `metric`, if it has one, with the mean over the parts that have it.
+/// Returns the column of `metric`, if any, with the mean over the parts that have this metric.
 fn mean(metric: &PartMetric, parts: &[ComponentReport]) -> Option<MeasuredColumn> {
     let (name, title) = metric.column?;
     let values = parts.iter().filter_map(|part| (metric.value)(&part.work));

@@ -1,4 +1,4 @@
-//! A scan of the whole drive in the gaps of its requests, and the same requests without it
+//! A scan of the whole drive in the gaps of its requests, and the same requests without the scan
 //! (lumb01).
 //!
 //! A run ends when all blocks have been read, or with its last request.
@@ -164,7 +164,7 @@ pub(crate) struct Scanning {
     pub assumed_model: Option<Model>,
     pub location: SchedulerLocation,
     pub settings: BackgroundSettings,
-    /// True if a pair is rebuilt with what is read.
+    /// True if the scan rebuilds a mirrored pair, writing the blocks to a spare.
     pub rebuild: bool,
 }
 
@@ -180,7 +180,7 @@ const KEYS: &[&str] = &[
 ];
 
 impl Scanning {
-    /// Reads the table. A key whose value is `none` is ignored. Fails with a problem of the cell.
+    /// Reads the table. Keys with the value `none` are ignored. An error describes the problem.
     pub fn new(table: &BTreeMap<String, String>, drive: &System) -> Result<Self, String> {
         if let Some(stray) = table.keys().find(|key| !KEYS.contains(&key.as_str())) {
             let expected = format!("one of {}", KEYS.join(", "));
@@ -245,7 +245,7 @@ impl ScanTable<'_> {
             (true, Some(depth)) => Err(wrong(
                 "depth",
                 depth,
-                "it to be absent, as the scan runs inside the drive",
+                "no value, as the scan runs inside the drive",
             )),
             (false, depth) => {
                 let (depth, max) = (depth.unwrap_or(1), drive.drive.spec.queue.depth);

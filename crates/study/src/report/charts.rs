@@ -14,7 +14,7 @@ use crate::results::{Estimate, Results};
 /// A drawing of a figure or a map. All drawings of one figure have the same vertical axis.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Drawing {
-    /// The name of its files without extension; no two drawings have the same name.
+    /// The unique name of its files, without extension.
     pub name: String,
     pub title: String,
     pub svg: String,
@@ -23,7 +23,7 @@ pub struct Drawing {
     pub numbers: Html,
 }
 
-/// Draws all figures, densities and maps, each for all combinations of values on other axes.
+/// Draws all figures, densities and maps, once for each combination of values on other axes.
 pub fn all(study: &Study, results: &Results<'_>) -> Vec<Drawing> {
     let names = BTreeSet::new();
     let mut charts = Charts {
@@ -73,7 +73,7 @@ impl Charts<'_> {
                 title: &figure.title,
                 x: plot::Axis::new(&figure.x_label, scale(figure.x_scale)),
                 y: plot::Axis {
-                    max: figure.y_most,
+                    max: figure.y_max,
                     ..plot::Axis::new(&figure.y_label, scale(figure.y_scale))
                 },
                 lines: lines.with_unit(),
@@ -117,9 +117,9 @@ impl Charts<'_> {
         drawings.collect()
     }
 
-    /// Draws a chart once for each plane, with a line from `series` for each value along its first
-    /// axis. If there are several planes, their common vertical axis contains all numbers, and zero
-    /// where the scale allows it.
+    /// Draws a chart for each plane, with a line from `series` for each value along its first axis.
+    /// If there are several planes, they share a vertical axis that covers all numbers, and zero if
+    /// the scale allows it.
     fn line_charts<const N: usize>(
         &mut self,
         chart: &LineChart<'_>,
@@ -183,7 +183,7 @@ impl Charts<'_> {
                 .map(|index| mean(results.estimate(&plane.point([*index]), *metric)));
             values.collect()
         });
-        let height = map.y_most / map.y.len() as f64;
+        let height = map.y_max / map.y.len() as f64;
         let plotted = plot::Map {
             title: plane.full_title(&map.title),
             note: self.note(),
@@ -195,7 +195,7 @@ impl Charts<'_> {
                 label: map.y_label.clone(),
                 edges: (0..=map.y.len()).map(|row| row as f64 * height).collect(),
             },
-            values: map.values.clone(),
+            values: map.color_label.clone(),
             bounds: map.bounds.clone(),
             rows: rows.collect(),
         };
@@ -213,7 +213,7 @@ impl Charts<'_> {
     }
 }
 
-/// Adds a name of `figure` and `labels` to `names`, numbered if it is taken, and returns it.
+/// Makes a name from `figure` and `labels`, numbered if it is not new, and adds it to `names`.
 fn unique_name(names: &mut BTreeSet<String>, figure: &str, labels: &[String]) -> String {
     let words: String = labels.iter().map(|label| format!("-{label}")).collect();
     let name = file_name(&format!("{figure}{words}"));
@@ -223,7 +223,7 @@ fn unique_name(names: &mut BTreeSet<String>, figure: &str, labels: &[String]) ->
     unused.expect("there is always another number")
 }
 
-/// Converts the words to lower-case letters, digits, dots and hyphens.
+/// Converts words to lower-case letters, digits, dots, underscores and hyphens.
 fn file_name(words: &str) -> String {
     let is_other = |c: char| !(c.is_ascii_alphanumeric() || "._".contains(c));
     let kept = words.to_lowercase().replace(is_other, "-");
@@ -235,7 +235,7 @@ fn mean(estimate: Option<&Estimate>) -> f64 {
     estimate.map_or(f64::NAN, |estimate| estimate.mean)
 }
 
-/// Returns the numbers of a cell: of the vertical axis, and of a metric on the horizontal one.
+/// Formats the numbers of a cell: the vertical one, and the horizontal one if it is a metric.
 fn figure_numbers(results: &Results<'_>, figure: &Figure, cell: &Cell) -> Html {
     let y = tables::format_metric(results, cell, figure.y);
     match figure.x {
@@ -297,7 +297,7 @@ fn edges(numbers: &[f64]) -> Vec<f64> {
     ends[0].into_iter().chain(between).chain(ends[1]).collect()
 }
 
-/// Returns the line for one value of the series axis; without points if its cell has no metrics.
+/// Returns the line for one value of the series axis. It has no points if its cell has no metrics.
 fn density_series(
     results: &Results<'_>,
     density: &Density,

@@ -102,9 +102,9 @@ pub fn grid(
 
 /// Some cells of a study in one plane, or along one axis.
 pub struct Plane<const N: usize> {
-    /// The values that they share: `Drive: HP C2247, ...`; empty without other axes.
+    /// The values that the cells share: `Drive: HP C2247; ...`; empty if there are no other axes.
     pub label: String,
-    /// The labels of the values that they share.
+    /// The labels of the shared values.
     pub shared_labels: Vec<String>,
     /// The indices of the selected values along each axis.
     pub along: [Vec<usize>; N],

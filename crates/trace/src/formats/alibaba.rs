@@ -59,7 +59,7 @@ impl Format for Alibaba {
         carries: "arrivals and devices; no responses",
     };
 
-    /// Returns true for five fields, all whole numbers except the second, the direction.
+    /// Returns true for five fields, all whole numbers except the second, which is the direction.
     fn sniff(head: &[u8]) -> bool {
         first_fields::<5>(head, b',').is_some_and(|[device, op, offset, length, time]| {
             matches!(op, b"R" | b"W") && [device, offset, length, time].into_iter().all(is_whole)

@@ -15,14 +15,14 @@ use crate::time::TimeUnit;
 ///
 /// # What it does
 /// Reads the record batches in order. A file is a stream between a magic and a footer, and is read
-/// as that stream, so a pipe works, too; the footer is not used, but its end must be present.
+/// as a stream, so it may come from a pipe. The footer is not used, but its end must be present.
 /// Buffers may be compressed with LZ4 or zstd.
 ///
 /// # Origin
 /// Apache Arrow, Columnar Format, sections IPC Streaming Format and IPC File Format.
 ///
 /// # Cost
-/// One pass; memory of one record batch, whose size its writer chose.
+/// One pass; memory for one record batch, whose size its writer chose.
 ///
 /// # When it is bad
 /// A file whose dictionaries follow the batches that use them, which the format allows, is refused.
@@ -88,7 +88,7 @@ struct Messages {
 }
 
 impl Messages {
-    /// Checks the end of a file: the library accepts the end of the input as the end of the stream
+    /// Checks that the file has not been truncated: the library accepts the end of the input
     /// wherever a message could begin.
     fn check_end(&mut self) -> Result<(), TraceError> {
         let source = self.stream.get_mut();

@@ -27,7 +27,7 @@ use crate::time::TimeUnit;
 /// blkparse(1) of blktrace 1.2.0, "Default output" and "Trace actions".
 ///
 /// # Cost
-/// One pass, no allocation per row; memory of the outstanding requests, at most 4,096.
+/// One pass, no allocation per row; memory for the outstanding requests, at most 4,096.
 ///
 /// # When it is bad
 /// Output of another format (`blkparse -f`) is refused. A request whose completion was
@@ -77,7 +77,7 @@ impl Format for BlkParse {
         Ok(Box::new(Events {
             lines: Lines::new(source),
             pairing: Pairing::new(options.arrival),
-            is_end: false,
+            is_at_end: false,
         }))
     }
 }
@@ -85,16 +85,16 @@ impl Format for BlkParse {
 struct Events {
     lines: Lines,
     pairing: Pairing,
-    is_end: bool,
+    is_at_end: bool,
 }
 
 impl RowReader for Events {
     fn next(&mut self, metadata: &mut TraceMetadata) -> Result<Option<Record>, TraceError> {
         loop {
-            if let Some(record) = self.pairing.take(self.is_end, metadata) {
+            if let Some(record) = self.pairing.take(self.is_at_end, metadata) {
                 return Ok(Some(record));
             }
-            if self.is_end {
+            if self.is_at_end {
                 return Ok(None);
             }
             match self.lines.next_row() {
@@ -104,7 +104,7 @@ impl RowReader for Events {
                     }
                 }
                 Ok(_) => {
-                    self.is_end = true;
+                    self.is_at_end = true;
                     metadata.cut = self.lines.cut();
                 }
                 Err(error) => {
@@ -112,7 +112,7 @@ impl RowReader for Events {
                     if !self.lines.pending().is_some_and(begins_summary) {
                         return Err(error);
                     }
-                    self.is_end = true;
+                    self.is_at_end = true;
                 }
             }
         }

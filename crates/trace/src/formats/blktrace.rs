@@ -33,7 +33,7 @@ use crate::time::TimeUnit;
 /// version 7; blkparse 1.2.0 reads the same.
 ///
 /// # Cost
-/// One pass; memory of the outstanding requests, at most 4,096.
+/// One pass; memory for the outstanding requests, at most 4,096.
 ///
 /// # When it is bad
 /// A request whose completion the kernel lost has no response and is counted. A record without the
@@ -98,11 +98,11 @@ impl Format for BlkTrace {
             pending: (0..files.len()).rev().collect(),
             files,
             pairing: Pairing::new(options.arrival),
-            is_end: false,
+            is_at_end: false,
         }))
     }
 
-    /// Returns all `x.blktrace.N`, in the order of N, for one of them or for `x`.
+    /// Returns all files `x.blktrace.N`, in the order of N, given one of them or `x`.
     fn parts(path: &Path) -> Vec<PathBuf> {
         let Some(name) = path.file_name().and_then(|name| name.to_str()) else {
             return Vec::new();
@@ -212,7 +212,7 @@ impl Events {
     }
 }
 
-/// Returns the error of a record without the magic, at which `source` is.
+/// Returns the error for a record without the magic at the current position of `source`.
 #[cold]
 fn magic_error(source: &ByteSource) -> TraceError {
     let detail = format!("magic: found another value, expected 0x{MAGIC:x}");
@@ -220,7 +220,7 @@ fn magic_error(source: &ByteSource) -> TraceError {
     TraceError::new(ErrorKind::Framing, source.name(), location, detail)
 }
 
-/// Categories of an action, in the high half of its word.
+/// The categories of an action, as bits in the high half of its word.
 const READ: u32 = 1 << 16;
 const WRITE: u32 = 1 << 17;
 const FLUSH: u32 = 1 << 18;
@@ -250,7 +250,7 @@ fn event(
         return Ok(None);
     }
     let length = u64::from(order.u32(bytes, 24));
-    // A command that a process sent directly names no blocks.
+    // A command that a process sent directly to the device names no blocks.
     if length == 0 || word & (READ | WRITE) == 0 || word & (DISCARD | PASSTHROUGH) != 0 {
         if action == Action::Issue {
             metadata.ignore(match word {
@@ -264,7 +264,7 @@ fn event(
     }
     let sectors = length.div_ceil(BLOCK_BYTES);
     if sectors > MAX_SECTORS {
-        let expected = format!("a length of at most {MAX_SECTORS} blocks in bytes");
+        let expected = format!("a length in bytes of at most {MAX_SECTORS} blocks");
         return Err(InvalidField::new("bytes", length, expected));
     }
     let (start, time) = (order.u64(bytes, 16), order.u64(bytes, 8));
@@ -300,12 +300,12 @@ struct Merger {
     /// The files whose next event is not in `next` yet.
     pending: Vec<usize>,
     pairing: Pairing,
-    is_end: bool,
+    is_at_end: bool,
 }
 
 impl Merger {
-    /// Processes the next event of all files. An error concerns one event or the end of one file:
-    /// the next call continues with the others.
+    /// Processes the earliest event of all files. An error concerns one event or the end of one
+    /// file: the next call continues with the others.
     #[inline]
     fn advance(&mut self, metadata: &mut TraceMetadata) -> Result<(), TraceError> {
         while let Some(index) = self.pending.pop() {
@@ -314,7 +314,7 @@ impl Merger {
             }
         }
         let Some(Reverse((_, index))) = self.next.pop() else {
-            self.is_end = true;
+            self.is_at_end = true;
             return Ok(());
         };
         self.pending.push(index);
@@ -328,10 +328,10 @@ impl Merger {
 impl RowReader for Merger {
     fn next(&mut self, metadata: &mut TraceMetadata) -> Result<Option<Record>, TraceError> {
         loop {
-            if let Some(record) = self.pairing.take(self.is_end, metadata) {
+            if let Some(record) = self.pairing.take(self.is_at_end, metadata) {
                 return Ok(Some(record));
             }
-            if self.is_end {
+            if self.is_at_end {
                 return Ok(None);
             }
             self.advance(metadata)?;

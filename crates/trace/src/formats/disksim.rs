@@ -18,8 +18,8 @@ use crate::text::TextRows;
 /// # What it does
 /// Reads rows of five fields, separated by spaces or tabs: arrival in milliseconds with decimals,
 /// in ascending order; device; first block and number of blocks, in 512-byte sectors; flags,
-/// hexadecimal with or without `0x`, whose bit 0 means read. The other flags (DiskSim's time limits
-/// and mapping) do not matter but must form a number below 2^32.
+/// hexadecimal with or without `0x`, whose bit 0 means read. The other bits (DiskSim's time limits
+/// and mapping) are ignored, but the flags must be below 2^32.
 ///
 /// # Origin
 /// The default input format of DiskSim 4.0, which reads flags as C's `%x`. Flags written in
@@ -112,14 +112,14 @@ fn parse_flags(text: &[u8]) -> Option<u32> {
     }
     let prefixed = text.strip_prefix(b"0x").or(text.strip_prefix(b"0X"));
     let digits = prefixed.unwrap_or(text);
-    // `from_str_radix` accepts a sign, too.
+    // `from_str_radix` also accepts a sign.
     if !digits.iter().all(u8::is_ascii_hexdigit) {
         return None;
     }
     u32::from_str_radix(str::from_utf8(digits).ok()?, 16).ok()
 }
 
-/// Writes rows that DiskSim can read, too.
+/// Writes rows that DiskSim can also read.
 struct Writer;
 
 impl RowWriter for Writer {

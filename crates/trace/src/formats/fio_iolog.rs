@@ -22,9 +22,10 @@ use crate::time::TimeUnit;
 /// Reads the first line, `fio version 2 iolog` or `fio version 3 iolog`, and then rows `filename
 /// action` and `filename action offset length`, which in version 3 begin with a time in
 /// microseconds since the start of the run. Offset and length are in bytes; files become devices,
-/// by name. In version 2 a `wait` has the microseconds since the last one, and arrivals are their
-/// sum; without a `wait` in the first 256 KiB there are no arrivals, and a later `wait` is refused.
-/// Rows that add, open or close files are skipped; flushes and trims are ignored and counted.
+/// by name. In version 2, a `wait` gives the microseconds since the last `wait`, and arrivals are
+/// their sum; without a `wait` in the first 256 KiB there are no arrivals, and a later `wait` is
+/// refused. Rows that add, open or close files are skipped; flushes and trims are ignored and
+/// counted.
 ///
 /// # Origin
 /// The manual of fio 3.33, "Trace file format v2" and "v3". It does not name the unit of times in
@@ -50,7 +51,7 @@ const ACTION: &str = "action";
 const OFFSET: &str = "offset_bytes";
 const LENGTH: &str = "length_bytes";
 
-/// A trace of version 2 that has waits must have the first within this many bytes.
+/// If a trace of version 2 has waits, the first must be within this many bytes.
 const WAITS_WITHIN: usize = 256 * 1024;
 
 impl Format for Iolog {
@@ -112,7 +113,7 @@ fn parse_v3(row: &Row<'_>, metadata: &mut TraceMetadata) -> Result<Option<Record
     request(row, [file, action], words, &names, arrival, metadata)
 }
 
-/// Parses a row of version 2; `waited` is the time so far, in a trace with waits.
+/// Parses a row of version 2; `waited` is the sum of all waits so far, in a trace with waits.
 fn parse_v2(
     row: &Row<'_>,
     waited: &mut Option<Instant>,
@@ -150,7 +151,7 @@ fn request<'a>(
         return Ok(None);
     };
     let [offset, length] = row.fields(words, &[OFFSET, LENGTH]).or_else(|error| {
-        // The number of fields in the whole row.
+        // The error gives the number of fields in the whole row.
         row.fields::<5>(row.words(), names)?;
         Err(error)
     })?;
@@ -177,7 +178,7 @@ fn operation(action: &Field<'_>, metadata: &mut TraceMetadata) -> Result<Option<
     Ok(None)
 }
 
-/// Writes version 3. Devices become files named by their number, added at first use.
+/// Writes version 3. Each device becomes a file named by its number, which is added at first use.
 #[derive(Default)]
 struct Writer {
     has_begun: bool,

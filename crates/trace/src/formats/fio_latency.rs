@@ -58,8 +58,7 @@ impl Format for Latency {
         carries: "arrivals (to a millisecond) and responses; one device",
     };
 
-    /// Returns true for five or more fields separated by a comma and a space, the third a
-    /// direction.
+    /// Returns true for five or more fields, separated by `, `, of which the third is a direction.
     fn sniff(head: &[u8]) -> bool {
         let first = head_lines(head).next().unwrap_or_default();
         let fields: Vec<&[u8]> = fields(first).collect();

@@ -24,11 +24,12 @@ use crate::text::TextRows;
 ///
 /// # Origin
 /// The format of the validation measurements published with DiskSim 4.0. Requests were issued one
-/// at a time, so a record has no arrival: if the clock is unbroken, its issue time is the sum of
-/// all earlier responses and pauses, which is for the replay to decide.
+/// at a time, so a record has no arrival. If the measurement was never interrupted, its issue time
+/// is the sum of all earlier responses and pauses; the replay must decide this.
 ///
 /// # When it is bad
-/// No quotes, no spaces around commas. A last row truncated within its last digits looks complete.
+/// Quotes, and spaces around commas, are refused. A last row truncated within its last digits looks
+/// complete.
 ///
 /// # Example
 /// ```
@@ -61,8 +62,8 @@ impl Format for Measured {
 
     const WRITER: Option<fn() -> Box<dyn RowWriter>> = Some(|| Box::<Writer>::default());
 
-    /// Two of the column names in the first line are enough; a header that lacks others is then
-    /// refused with the name of the missing column.
+    /// Returns true if the first line has two of the column names. If it lacks others, the file is
+    /// then refused with the name of a missing column.
     fn sniff(head: &[u8]) -> bool {
         let header = head_lines(head).next().unwrap_or_default();
         let names = header.split(|byte| *byte == b',');

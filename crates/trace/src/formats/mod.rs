@@ -1,7 +1,7 @@
 //! The formats, one file each, and the table that lists them.
 //!
 //! Unless its description says otherwise, a format is read in one pass, without an allocation per
-//! row and in the memory of one line.
+//! row and with memory for one line.
 
 pub mod alibaba;
 #[cfg(feature = "parquet")]
@@ -24,7 +24,7 @@ pub mod vscsi;
 
 use crate::format::FormatEntry;
 
-/// All formats, in the order of help.
+/// All formats, in the order in which help lists them.
 pub static FORMATS: &[FormatEntry] = &[
     FormatEntry::new::<measured::Measured>(),
     FormatEntry::new::<disksim::DiskSim>(),

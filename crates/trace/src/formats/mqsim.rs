@@ -11,8 +11,8 @@ use crate::time::TimeUnit;
 /// MQSim ASCII: arrival in ns, device, first block, blocks, type.
 ///
 /// # What it does
-/// Reads rows of five whole numbers, separated by spaces: arrival in nanoseconds; device; first
-/// block and number of blocks, of 512 bytes; 1 for a read, 0 for a write.
+/// Reads rows of five whole numbers, separated by spaces: arrival in nanoseconds; device; the first
+/// block and the number of blocks, which have 512 bytes; 1 for a read, 0 for a write.
 ///
 /// # Origin
 /// A. Tavakkol, J. Gómez-Luna, M. Sadrosadati, S. Ghose, O. Mutlu: MQSim (FAST 2018), and the
@@ -21,7 +21,7 @@ use crate::time::TimeUnit;
 /// # When it is bad
 /// Rows look like those of DiskSim. The format is detected only if arrivals are whole numbers with
 /// a mean gap of at least 10,000, which in milliseconds would be ten seconds; otherwise it must be
-/// named. A last row truncated within its numbers looks complete only if it has all five.
+/// named. A truncated last row looks complete if it has all five numbers.
 ///
 /// # Example
 /// ```
@@ -35,7 +35,7 @@ pub struct MqSim;
 
 const NAMES: [&str; 5] = ["arrival_ns", "device", "lba", "sectors", "type"];
 
-/// Ten seconds, in milliseconds: real requests come more often.
+/// Ten seconds, in milliseconds: real requests arrive more often.
 const MIN_MEAN_GAP: u64 = 10_000;
 
 const SHAPE: Shape = Shape {

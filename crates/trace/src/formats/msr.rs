@@ -77,7 +77,7 @@ impl Format for Msr {
 
     const WRITER: Option<fn() -> Box<dyn RowWriter>> = Some(|| Box::<Writer>::default());
 
-    /// Returns true for a header, which some copies have, or for `Read` or `Write` in field 4 of 7.
+    /// Returns true for a header, which some copies have, or if field 4 of 7 is `Read` or `Write`.
     fn sniff(head: &[u8]) -> bool {
         first_fields::<7>(head, b',').is_some_and(|[time, host, _, op, ..]| {
             (time == b"Timestamp" && host == b"Hostname")

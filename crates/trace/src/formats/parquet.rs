@@ -58,8 +58,9 @@ use crate::time::TimeUnit;
 ///
 /// # When it is bad
 /// The metadata of a file is at its end, so pipes and compressed files cannot be read. Times with
-/// fractions, dates and floating point numbers (which pandas makes of integers with missing values)
-/// and truncated files are refused. The library may panic on a corrupted file, ending the program.
+/// fractions, dates and floating point numbers (which pandas makes from integers with missing
+/// values) and truncated files are refused. The library may panic on a corrupted file, ending the
+/// program.
 ///
 /// # Example
 /// ```
@@ -76,7 +77,7 @@ use crate::time::TimeUnit;
 /// ```
 pub struct Parquet;
 
-/// Rows per written row group, which is a few megabytes.
+/// The number of rows in a written row group, which takes a few megabytes.
 const GROUP: usize = 1 << 17;
 
 impl Format for Parquet {
@@ -174,7 +175,7 @@ impl Batches for Groups {
 
 #[derive(Default)]
 struct Writer {
-    /// Rows of the next batch.
+    /// The rows of the next batch.
     rows: Vec<Record>,
     file: Option<ArrowWriter<Vec<u8>>>,
 }
@@ -240,7 +241,7 @@ impl RowWriter for Writer {
     }
 }
 
-/// The rows, in the order of [`COLUMNS`].
+/// Returns the columns of `rows`, in the order of [`COLUMNS`].
 fn columns(rows: &[Record]) -> Vec<ArrayRef> {
     let times = |time: fn(&Record) -> Option<Span>| -> ArrayRef {
         let times = rows.iter().map(|row| Some(time(row)?.or_zero().as_ns()));
@@ -258,7 +259,7 @@ fn columns(rows: &[Record]) -> Vec<ArrayRef> {
         numbers(|row| Some(row.device)),
         words(|row| Some(if row.op.is_read() { "R" } else { "W" })),
         Arc::new(UInt64Array::from_iter_values(starts)),
-        // At most 65,536, as in every record.
+        // A record has at most 65,536 blocks.
         numbers(|row| Some(row.sectors.0 as u32)),
         times(|row| row.response),
         times(|row| row.service),

@@ -17,14 +17,14 @@ use crate::time::TimeUnit;
 ///
 /// # What it does
 /// Reads records of type 1 (an I/O) and 4 (a suspect one, with one more word). Word 0 is the size
-/// in bytes, so later versions with more words are read, too; word 1 has version and type; words 2
-/// and 3 are the time when the request entered the driver's queue, in seconds and microseconds
-/// since the trace's date; 4 and 5 are the start and end of its service, in microseconds after
-/// that. 6 is the size in bytes and 7 the address in sectors, whose size the header gives; both are
-/// converted to 512-byte blocks. Bits 8 to 15 of word 8 are the unit, which becomes the device:
-/// sections of one disk share its addresses. Word 11 has flags: bit 0 means read, bit 8
-/// asynchronous. Word 13, in version 4, is the queue length on arrival, including the request
-/// itself. Records of other types are ignored and counted.
+/// in bytes, so later versions with more words are read, too; word 1 has the version and type;
+/// words 2 and 3 are the time when the request entered the driver's queue, in seconds and
+/// microseconds since the trace's date; words 4 and 5 are the start and end of its service, in
+/// microseconds after that. Word 6 is the size in bytes and word 7 the address in sectors, whose
+/// size the header gives; both are converted to 512-byte blocks. Bits 8 to 15 of word 8 are the
+/// unit, which becomes the device: sections of one disk share its addresses. Word 11 has flags: bit
+/// 0 means read, bit 8 asynchronous. Word 13, in version 4, is the queue length on arrival,
+/// including the request itself. Records of other types are ignored and counted.
 ///
 /// # Origin
 /// The traces of C. Ruemmler and J. Wilkes: UNIX disk access patterns (USENIX Winter 1993), of
@@ -33,7 +33,7 @@ use crate::time::TimeUnit;
 /// arrived and were not completed.
 ///
 /// # Cost
-/// One pass, no allocation per record; memory of the header.
+/// One pass, no allocation per record; memory for the header.
 ///
 /// # When it is bad
 /// Disks of several sector sizes in one trace are refused. A record with an invalid size ends the
@@ -229,7 +229,7 @@ fn record(
     }
     let first = u64::from(words.get(7)) * sector_bytes;
     let Some((start, sectors)) = overlapped_blocks(first, words.get(6).into(), metadata) else {
-        let expected = format!("a length of 1 to {MAX_SECTORS} blocks in bytes");
+        let expected = format!("a length in bytes of 1 to {MAX_SECTORS} blocks");
         return Err(invalid(6, "size", expected));
     };
     let flags = words.get(11);

@@ -13,8 +13,8 @@ use crate::time::TimeUnit;
 /// # What it does
 /// Reads comma-separated rows of six fields: the arrival in seconds since 1970 with decimals; the
 /// response in seconds, which may be empty; `R` or `W`; the logical unit, which becomes the device;
-/// offset and size in bytes. The header line may be missing. A row with an empty type is not a
-/// read or write and is ignored and counted. Arrivals are relative to the first record.
+/// offset and size in bytes. The header line may be missing. A row with an empty type is neither a
+/// read nor a write; it is ignored and counted. Arrivals are relative to the first record.
 ///
 /// # Origin
 /// C. Lee, T. Kumano, T. Matsuki, H. Endo, N. Fukumoto, M. Sugawara: Understanding Storage Traffic

@@ -10,9 +10,9 @@ use crate::time::TimeUnit;
 /// Tencent block CSV: `timestamp,offset,size,iotype,volume`.
 ///
 /// # What it does
-/// Reads comma-separated rows of five whole numbers: the arrival in seconds since 1970; first
-/// block and number of blocks, of 512 bytes; 0 for a read, 1 for a write; the volume, which becomes
-/// the device. Arrivals are relative to the first record.
+/// Reads comma-separated rows of five whole numbers: the arrival in seconds since 1970; the first
+/// block and the number of blocks, which have 512 bytes; 0 for a read, 1 for a write; the volume,
+/// which becomes the device. Arrivals are relative to the first record.
 ///
 /// # Origin
 /// Y. Zhang, P. Huang, K. Zhou, H. Wang, J. Hu, Y. Ji, B. Cheng: OSCA (USENIX ATC 2020), and the
@@ -53,7 +53,7 @@ impl Format for Tencent {
         carries: "arrivals in whole seconds, and devices; no responses",
     };
 
-    /// Returns true for five whole numbers, the first a second since 2001, the fourth a type.
+    /// Returns true for five whole numbers with a time after 2001 first and a request type fourth.
     fn sniff(head: &[u8]) -> bool {
         first_fields::<5>(head, b',').is_some_and(|[time, offset, size, op, volume]| {
             time.len() == 10

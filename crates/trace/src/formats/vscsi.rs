@@ -16,7 +16,7 @@ use crate::time::TimeUnit;
 ///
 /// # What it does
 /// Reads version 1: serial number, bytes, scatter-gather entries (32 bits each), SCSI command and
-/// version (16 each), first block of 512 bytes, microseconds (64 each); and version 2: command,
+/// version (16 each), first 512-byte block, microseconds (64 each); and version 2: command,
 /// version, serial number, bytes, entries, first block, microseconds, response in microseconds.
 /// Commands other than reads and writes are ignored and counted by operation code. Arrivals are
 /// relative to the first record.
@@ -163,7 +163,7 @@ fn record(
     let bytes = u64::from(raw.bytes);
     let sectors = bytes.div_ceil(BLOCK_BYTES);
     if !(1..=MAX_SECTORS).contains(&sectors) {
-        let expected = format!("a length of 1 to {MAX_SECTORS} blocks in bytes");
+        let expected = format!("a length in bytes of 1 to {MAX_SECTORS} blocks");
         return Err(InvalidField::new("length", bytes, expected));
     }
     if raw.lbn.checked_add(sectors).is_none() {

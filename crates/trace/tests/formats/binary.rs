@@ -82,7 +82,7 @@ fn invalid_srt_records() {
         ),
         (
             with(6, 0),
-            "size: found \"0\", expected a length of 1 to 65536 blocks in bytes",
+            "size: found \"0\", expected a length in bytes of 1 to 65536 blocks",
         ),
     ] {
         let trace = trace(&bad);
@@ -190,7 +190,7 @@ fn invalid_vscsi_records() {
     for (bad, expected) in [
         (
             version_1(0, 0x28, 42, 5),
-            "length: found \"0\", expected a length of 1 to 65536 blocks in bytes",
+            "length: found \"0\", expected a length in bytes of 1 to 65536 blocks",
         ),
         (
             version_1(512, 0x28, u64::MAX, 5),

@@ -272,8 +272,8 @@ fn invalid_events() {
     assert_eq!(error, "x: byte 48: found 47 bytes, expected a record of 48");
     let large = binary(&(200, 'D', "W", 5, 65_537), false);
     let error = error_of(&[&good[..], &large].concat(), "blktrace");
-    let expected = "x: byte 48: bytes: found \"33554944\", expected a length of at most \
-                    65536 blocks in bytes";
+    let expected = "x: byte 48: bytes: found \"33554944\", expected a length in bytes \
+                    of at most 65536 blocks";
     assert_eq!(error, expected);
     let row = text(&EVENTS[4]);
     for (bad, expected) in [

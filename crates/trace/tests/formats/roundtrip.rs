@@ -196,7 +196,7 @@ fn rounding_is_reported() {
     for ns in [0, 1_499, 1_500, 4_000] {
         writer.write(&record(ns)).unwrap();
     }
-    let expected = "2 times rounded to whole microseconds, the resolution of the format";
+    let expected = "2 time values rounded to whole microseconds, the resolution of the format";
     assert_eq!(writer.finish().unwrap(), [expected]);
     let arrivals: Vec<u64> = read(&bytes, "fio-iolog")
         .iter()

@@ -1,5 +1,5 @@
-//! A connection to a target: messages over TCP, and the login with authentication by CHAP and
-//! negotiation of parameters.
+//! A connection to a target: messages over TCP, and the login, which includes CHAP authentication
+//! and the negotiation of parameters.
 
 use std::fmt;
 use std::io::{self, Read, Write};
@@ -12,7 +12,7 @@ use diskarm_wire::iscsi::{
 };
 use md5::{Digest as _, Md5};
 
-/// Maximum data in a message from the target, in bytes (MaxRecvDataSegmentLength).
+/// Maximum data length of a message from the target, in bytes (MaxRecvDataSegmentLength).
 pub const MAX_DATA: usize = 1 << 18;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -21,7 +21,6 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 #[derive(Debug)]
 pub enum Error {
     Io(io::Error),
-    /// The target did not answer in time.
     Timeout,
     /// The target rejected the login, with a code from [`login_status`].
     Login(u16),
@@ -42,7 +41,7 @@ impl fmt::Display for Error {
             Self::Login(status) => {
                 let reason = match *status {
                     login_status::AUTHENTICATION_FAILURE => "wrong or missing user or secret",
-                    login_status::AUTHORIZATION_FAILURE => "this target may not be used",
+                    login_status::AUTHORIZATION_FAILURE => "the initiator may not use this target",
                     login_status::NOT_FOUND => "no such target",
                     login_status::UNSUPPORTED_VERSION => "the protocol version is not supported",
                     login_status::TOO_MANY_CONNECTIONS | login_status::OUT_OF_RESOURCES => {
@@ -95,7 +94,7 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// Connects to the first address of a host that answers.
+    /// Connects to the first of a host's addresses that accepts a connection.
     pub fn open(host: &str, port: u16) -> Result<Self, Error> {
         let mut failure = None;
         for address in (host, port).to_socket_addrs()? {
@@ -106,7 +105,7 @@ impl Connection {
                     continue;
                 }
             };
-            // Each command is short and waits for the previous one.
+            // Commands must be sent without delay, although they are short.
             stream.set_nodelay(true)?;
             stream.set_write_timeout(Some(Duration::from_secs(60)))?;
             return Ok(Self {
@@ -207,7 +206,7 @@ const LOGIN_TIMEOUT: Duration = Duration::from_secs(30);
 /// Maximum number of requests of a login.
 const MAX_REQUESTS: u32 = 16;
 
-/// Maximum text in one answer from a target, in bytes.
+/// Maximum text length of one answer from a target, in bytes.
 pub const MAX_TEXT: usize = 1 << 16;
 
 /// CHAP credentials of the initiator, and optionally of the target.
@@ -216,7 +215,7 @@ pub struct Credentials {
     /// User name (key CHAP_N).
     pub user: String,
     pub secret: Vec<u8>,
-    /// The secret that the target must prove that it knows; `None` if it need not authenticate.
+    /// The secret with which the target must authenticate itself; `None` if it need not do so.
     pub target_secret: Option<Vec<u8>>,
 }
 
@@ -243,19 +242,18 @@ fn chap_response(identifier: u8, secret: &[u8], challenge: &[u8]) -> [u8; 16] {
     hash.finalize().into()
 }
 
-/// The purpose of a session: a list of all targets, or the use of one.
+/// The purpose of a session: to list all targets, or to use one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose<'a> {
     Discovery,
     Target(&'a str),
 }
 
-/// The negotiated parameters of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parameters {
-    /// Maximum data in a message to the target, in bytes (MaxRecvDataSegmentLength).
+    /// Maximum data length of a message to the target, in bytes (MaxRecvDataSegmentLength).
     pub max_data: usize,
-    /// Maximum data that may be sent with a command, in bytes.
+    /// Maximum length of the data sent with a command, in bytes.
     pub immediate: usize,
 }
 
@@ -284,7 +282,6 @@ struct Login<'a> {
     deadline: Instant,
 }
 
-/// The keys and values in a text.
 type Pairs = Vec<(&'static str, String)>;
 
 enum RequestText {
@@ -386,7 +383,7 @@ impl Login<'_> {
         to_pairs(&pairs)
     }
 
-    /// Stores the choices of the target.
+    /// Stores the parameters that the target has chosen.
     fn operational(&mut self, pairs: &[(String, String)]) -> Result<(), Error> {
         if self.stage != stage::OPERATIONAL {
             return Ok(());
@@ -558,7 +555,8 @@ fn value<'a>(pairs: &'a [(String, String)], key: &str) -> Option<&'a str> {
     found.map(|(_, value)| value.as_str())
 }
 
-/// Parses the keys and values in a text. Control characters are errors, as values are printed.
+/// Parses the keys and values in a text. Values are printed, so they must not contain control
+/// characters.
 pub fn pairs(text: &[u8]) -> Result<Vec<(String, String)>, Error> {
     let pairs = text::pairs(text).map(|pair| {
         let (key, value) = pair.map_err(|_| protocol_error("a text without keys and values"))?;

@@ -14,22 +14,22 @@ use super::Error;
 /// The file system in which Linux lists its devices.
 pub const SYSFS: &str = "/sys";
 
-// Reasons to refuse a path.
+// Reasons why a path is refused.
 const NO_DEVICE: &str = "not a device";
 const NO_SCSI: &str = "a device that accepts no SCSI commands";
 const PARTITION: &str = "a partition";
 
 /// Returns the name of the block device of a disk, such as `sda`, given the path of that device or
-/// of a SCSI generic device. The latter has none if no disk driver is attached.
+/// of a SCSI generic device. `None` if no disk driver is attached to a generic device.
 pub fn name(path: &Path) -> Result<Option<String>, Error> {
     let metadata = fs::metadata(path).map_err(Error::file(path))?;
     let device = metadata.rdev();
     let number = format!("{}:{}", major(device), minor(device));
     let file_type = metadata.file_type();
     let found = if file_type.is_char_device() {
-        generic(Path::new(SYSFS), &number)
+        generic_block_name(Path::new(SYSFS), &number)
     } else if file_type.is_block_device() {
-        block(Path::new(SYSFS), &number).map(Some)
+        block_name(Path::new(SYSFS), &number).map(Some)
     } else {
         Err(NO_DEVICE)
     };
@@ -40,7 +40,7 @@ pub fn name(path: &Path) -> Result<Option<String>, Error> {
 }
 
 /// Returns the block device of the SCSI generic device with this number.
-fn generic(sysfs: &Path, number: &str) -> Result<Option<String>, &'static str> {
+fn generic_block_name(sysfs: &Path, number: &str) -> Result<Option<String>, &'static str> {
     let name = resolved_name(&sysfs.join("dev/char").join(number)).ok_or(NO_SCSI)?;
     let generic = sysfs.join("class/scsi_generic").join(name);
     if !generic.exists() {
@@ -53,8 +53,9 @@ fn generic(sysfs: &Path, number: &str) -> Result<Option<String>, &'static str> {
     Ok(block.map(|entry| entry.file_name().to_string_lossy().into_owned()))
 }
 
-/// Returns the name of the block device with this number. It may not support SCSI commands.
-fn block(sysfs: &Path, number: &str) -> Result<String, &'static str> {
+/// Returns the name of the block device with this number. Not every block device supports SCSI
+/// commands.
+fn block_name(sysfs: &Path, number: &str) -> Result<String, &'static str> {
     let path = sysfs.join("dev/block").join(number);
     if path.join("partition").exists() {
         return Err(PARTITION);
@@ -68,23 +69,23 @@ fn resolved_name(link: &Path) -> Option<String> {
     Some(path.file_name()?.to_string_lossy().into_owned())
 }
 
-/// A block device with blocks of the disk: the disk, a partition, or a device built on them.
+/// A block device that contains blocks of a disk: the disk, a partition, or a device built on them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Block {
     /// Kernel name, such as `sda1` or `dm-0`.
     pub name: String,
     /// Major and minor number, such as `8:1`.
     pub number: String,
-    /// The underlying device, unless it is the disk or a partition.
-    pub made_of: Option<String>,
+    /// The underlying device; `None` for the disk and its partitions.
+    pub underlying: Option<String>,
 }
 
-/// Returns all block devices that contain blocks of the disk `name`; the disk first.
+/// Returns all block devices that contain blocks of the disk `name`, the disk first.
 pub fn blocks(sysfs: &Path, name: &str) -> io::Result<Vec<Block>> {
     let class = sysfs.join("class/block");
     let mut found: Vec<Block> = Vec::new();
-    let mut waiting = vec![(name.to_owned(), None)];
-    while let Some((name, made_of)) = waiting.pop() {
+    let mut to_visit = vec![(name.to_owned(), None)];
+    while let Some((name, underlying)) = to_visit.pop() {
         if found.iter().any(|block| block.name == name) {
             continue;
         }
@@ -92,16 +93,16 @@ pub fn blocks(sysfs: &Path, name: &str) -> io::Result<Vec<Block>> {
         let number = fs::read_to_string(folder.join("dev"))?.trim().to_owned();
         let is_partition = |entry: &String| folder.join(entry).join("partition").exists();
         let partitions = names(&folder)?.into_iter().filter(is_partition);
-        waiting.extend(partitions.map(|partition| (partition, made_of.clone())));
+        to_visit.extend(partitions.map(|partition| (partition, underlying.clone())));
         let holders = folder.join("holders");
         if holders.exists() {
             let holders = names(&holders)?.into_iter();
-            waiting.extend(holders.map(|holder| (holder, Some(name.clone()))));
+            to_visit.extend(holders.map(|holder| (holder, Some(name.clone()))));
         }
         found.push(Block {
             name,
             number,
-            made_of,
+            underlying,
         });
     }
     Ok(found)
@@ -114,13 +115,13 @@ fn names(folder: &Path) -> io::Result<BTreeSet<String>> {
         .collect()
 }
 
-/// Describes how one of the devices is used; `None` if none is. `mountinfo` and `swaps` are the
-/// contents of `/proc/self/mountinfo` and `/proc/swaps`.
+/// Describes how one of the devices is used; `None` if none is in use. `mountinfo` and `swaps` are
+/// the contents of `/proc/self/mountinfo` and `/proc/swaps`.
 pub fn usage(blocks: &[Block], mountinfo: &str, swaps: &str) -> Option<String> {
     // A line of `mountinfo` contains an id, the parent's id, the device number, the root within it,
     // the mount point, and other fields; after a dash, the type of the file system and its source
     // (proc(5)). Some file systems (btrfs) have their own device numbers, so check the source, too.
-    let mounted = |line: &str| {
+    let find_mount = |line: &str| {
         let (mount, file_system) = line.split_once(" - ")?;
         let mut fields = mount.split(' ').skip(2);
         let (number, point) = (fields.next()?, fields.nth(1)?);
@@ -130,18 +131,18 @@ pub fn usage(blocks: &[Block], mountinfo: &str, swaps: &str) -> Option<String> {
         Some(format!("{} is mounted at {}", block.name, unescape(point)))
     };
     // The first field of a line of `swaps` is the path of a file.
-    let swapped = |line: &str| {
+    let find_swap = |line: &str| {
         let file = line.split_whitespace().next()?;
         let block = blocks.iter().find(|block| names_file(file, block))?;
         Some(format!("{} is swap space", block.name))
     };
-    let composed = |block: &Block| {
-        let part = block.made_of.as_ref()?;
+    let find_part = |block: &Block| {
+        let part = block.underlying.as_ref()?;
         Some(format!("{part} is a part of {}", block.name))
     };
-    (mountinfo.lines().find_map(mounted))
-        .or_else(|| swaps.lines().find_map(swapped))
-        .or_else(|| blocks.iter().find_map(composed))
+    (mountinfo.lines().find_map(find_mount))
+        .or_else(|| swaps.lines().find_map(find_swap))
+        .or_else(|| blocks.iter().find_map(find_part))
 }
 
 /// Returns true if `path` is the usual path of the device. Kernel names have `!` instead of `/`.
@@ -200,7 +201,7 @@ mod tests {
             Block {
                 name: words.next().unwrap(),
                 number: words.next().unwrap(),
-                made_of: words.next(),
+                underlying: words.next(),
             }
         };
         text.split(", ").map(device).collect()
@@ -317,13 +318,13 @@ Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority
             symlink(tree.root.join(target), tree.root.join(link)).unwrap();
         }
         let sdb = || "sdb".to_owned();
-        assert_eq!(generic(&tree.root, "21:3"), Ok(Some(sdb())));
-        assert_eq!(generic(&tree.root, "21:4"), Ok(None));
-        assert_eq!(generic(&tree.root, "4:0"), Err(NO_SCSI));
-        assert_eq!(generic(&tree.root, "4:1"), Err(NO_SCSI));
-        assert_eq!(block(&tree.root, "8:16"), Ok(sdb()));
-        assert_eq!(block(&tree.root, "8:17"), Err(PARTITION));
-        assert_eq!(block(&tree.root, "8:32"), Err(NO_DEVICE));
+        assert_eq!(generic_block_name(&tree.root, "21:3"), Ok(Some(sdb())));
+        assert_eq!(generic_block_name(&tree.root, "21:4"), Ok(None));
+        assert_eq!(generic_block_name(&tree.root, "4:0"), Err(NO_SCSI));
+        assert_eq!(generic_block_name(&tree.root, "4:1"), Err(NO_SCSI));
+        assert_eq!(block_name(&tree.root, "8:16"), Ok(sdb()));
+        assert_eq!(block_name(&tree.root, "8:17"), Err(PARTITION));
+        assert_eq!(block_name(&tree.root, "8:32"), Err(NO_DEVICE));
     }
 
     #[test]

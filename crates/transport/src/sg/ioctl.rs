@@ -27,7 +27,7 @@ const NO_DATA: i32 = -1;
 const TO_DRIVE: i32 = -2;
 const FROM_DRIVE: i32 = -3;
 
-/// `driver_status` if there are sense data.
+/// The `driver_status` if there are sense data.
 const DRIVER_SENSE: u16 = 0x08;
 
 /// Mask of the status in `driver_status`; the upper bits are suggestions.
@@ -78,7 +78,8 @@ pub struct Outcome {
 }
 
 impl<'a> Packet<'a> {
-    /// Panics if the command block is longer than 255 bytes, or the data are 4 GiB or more.
+    /// Creates a packet. Panics if the command block has more than 255 bytes, or the data 4 GiB or
+    /// more.
     pub fn new(
         command: &'a [u8],
         data: Data<'a>,
@@ -122,7 +123,7 @@ impl<'a> Packet<'a> {
     }
 
     /// Executes the command and waits until it has completed or timed out. Fails if the file
-    /// accepts no SCSI commands, or the kernel rejects this one.
+    /// accepts no SCSI commands, or the kernel rejects this command.
     pub fn submit(&mut self, file: &File) -> rustix::io::Result<()> {
         // SAFETY: SG_IO is an opcode whose argument is a pointer to `struct sg_io_hdr`. The kernel
         // accesses that structure and what it points to, and nothing else. `Header` has the layout
@@ -166,7 +167,7 @@ impl<'a> Packet<'a> {
             let reason = format!("the driver failed (driver status 0x{status:02x})");
             return Err(TransportError::Lost(reason));
         }
-        // Negative if the drive had more data than requested.
+        // The residual count is negative if the drive had more data than requested.
         let missing = usize::try_from(header.resid).unwrap_or(0);
         Ok(Outcome {
             status: header.status,
@@ -176,7 +177,7 @@ impl<'a> Packet<'a> {
     }
 }
 
-/// Converts a `host_status` of Linux's `scsi/scsi_status.h`.
+/// Converts a `host_status` (Linux's `scsi/scsi_status.h`) to an error.
 fn host_status(status: u16) -> TransportError {
     let meaning = match status {
         0x01 => "no connection to the drive",
@@ -204,7 +205,8 @@ mod tests {
 
     const READ: [u8; 10] = [0x28, 0, 0, 0, 0, 9, 0, 0, 1, 0];
 
-    /// Returns the outcome of a read of 512 bytes whose header the kernel filled in with `fill`.
+    /// Returns the outcome of a read of 512 bytes; `fill` fills in the header in place of the
+    /// kernel.
     fn outcome(fill: impl FnOnce(&mut Header)) -> Result<Outcome, TransportError> {
         let mut data = [0; 512];
         let mut sense = [0; SENSE_LENGTH];
@@ -217,7 +219,7 @@ mod tests {
     /// The offsets of `struct sg_io_hdr` in C with 64-bit pointers.
     #[cfg(target_pointer_width = "64")]
     #[test]
-    fn the_header_is_laid_out_as_in_c() {
+    fn the_header_has_the_layout_of_the_c_structure() {
         assert_eq!(size_of::<Header>(), 88);
         assert_eq!(offset_of!(Header, cmd_len), 8);
         assert_eq!(offset_of!(Header, iovec_count), 10);

@@ -1,9 +1,9 @@
 //! The messages, their fields and their lengths.
 //!
-//! Sequence numbers have these names: `command` is CmdSN, `status` StatSN, `data` DataSN; with
-//! `expected_`, the next that the sender expects, and with `max_`, the last that it accepts. `tag`
-//! is the initiator task tag, `transfer` the target transfer tag, `immediate` means that a request
-//! has no number of its own, `connection` is the CID, and `offset` counts bytes of the command's
+//! Of the sequence numbers, `command` is CmdSN, `status` is StatSN and `data` is DataSN. The prefix
+//! `expected_` marks the next number that the sender expects, and `max_` the last that it accepts.
+//! `tag` is the initiator task tag, `transfer` is the target transfer tag, and `connection` is the
+//! CID. An `immediate` request has no number of its own. An `offset` counts bytes of the command's
 //! data.
 
 use crate::command::Size;
@@ -35,7 +35,7 @@ impl Lun {
         Self(((method | number) as u64) << 48)
     }
 
-    /// Returns the number if it has a single level, one of these two methods, and bus 0.
+    /// Returns the number if it has a single level, a method that [`Self::new`] uses, and bus 0.
     pub const fn number(self) -> Option<u16> {
         let first = (self.0 >> 48) as u16;
         let is_single = self.0 << 16 == 0;
@@ -54,7 +54,7 @@ impl Lun {
 pub struct Serial(pub u32);
 
 impl Serial {
-    /// Returns the number `count` later.
+    /// Returns the number that is `count` after this one.
     pub const fn plus(self, count: u32) -> Self {
         Self(self.0.wrapping_add(count))
     }
@@ -72,7 +72,7 @@ impl Serial {
         self.0.wrapping_sub(earlier.0)
     }
 
-    /// Returns true if it comes before `other`, which is less than 2^31 away.
+    /// Returns true if this number comes before `other`, which is less than 2^31 away.
     pub const fn is_before(self, other: Self) -> bool {
         let ahead = other.since(self);
         ahead != 0 && ahead < 1 << 31
@@ -217,7 +217,7 @@ messages! {
         reads: bool = FieldPosition::flag(1, 6);
         /// The initiator sends data.
         writes: bool = FieldPosition::flag(1, 5);
-        /// Task attribute, a number of [`attribute`].
+        /// Task attribute, a constant from [`attribute`].
         attribute: u8 = FieldPosition::bits(1, 2, 0);
         lun: Lun = FieldPosition::bytes(8, 8);
         tag: Tag = FieldPosition::bytes(16, 4);
@@ -231,7 +231,7 @@ messages! {
     /// A task management function.
     TaskRequest = 0x02, 0x80 {
         immediate: bool = FieldPosition::flag(0, 6);
-        /// A number of [`function`].
+        /// A constant from [`function`].
         function: u8 = FieldPosition::bits(1, 6, 0);
         /// The logical unit, if the function concerns one.
         lun: Lun = FieldPosition::bytes(8, 8);
@@ -250,7 +250,7 @@ messages! {
         /// The initiator wants to continue to the next stage.
         transit: bool = FieldPosition::flag(1, 7);
         continues: bool = FieldPosition::flag(1, 6);
-        /// The current stage, a number of [`stage`].
+        /// The current stage, a constant from [`stage`].
         current: u8 = FieldPosition::bits(1, 3, 2);
         next: u8 = FieldPosition::bits(1, 1, 0);
         version_max: u8 = FieldPosition::bytes(2, 1);
@@ -298,7 +298,7 @@ messages! {
     /// A request to end a connection or session.
     LogoutRequest = 0x06, 0x80 {
         immediate: bool = FieldPosition::flag(0, 6);
-        /// A number of [`logout_reason`].
+        /// A constant from [`logout_reason`].
         reason: u8 = FieldPosition::bits(1, 6, 0);
         tag: Tag = FieldPosition::bytes(16, 4);
         /// The connection to end, unless the session is to end.
@@ -309,7 +309,7 @@ messages! {
 
     /// A report of missing messages, or an acknowledgement of data.
     Snack = 0x10, 0x80 {
-        /// A number of [`snack_kind`].
+        /// A constant from [`snack_kind`].
         kind: u8 = FieldPosition::bits(1, 3, 0);
         /// The logical unit, for an acknowledgement.
         lun: Lun = FieldPosition::bytes(8, 8);
@@ -347,7 +347,7 @@ messages! {
         overflow: bool = FieldPosition::flag(1, 2);
         /// Less was transferred than was expected.
         underflow: bool = FieldPosition::flag(1, 1);
-        /// A number of [`response`].
+        /// A constant from [`response`].
         response: u8 = FieldPosition::bytes(2, 1);
         scsi_status: u8 = FieldPosition::bytes(3, 1);
         tag: Tag = FieldPosition::bytes(16, 4);
@@ -365,7 +365,7 @@ messages! {
 
     /// The outcome of a task management function.
     TaskResponse = 0x22, 0x80 {
-        /// A number of [`task_response`].
+        /// A constant from [`task_response`].
         response: u8 = FieldPosition::bytes(2, 1);
         tag: Tag = FieldPosition::bytes(16, 4);
         status: Serial = FieldPosition::bytes(24, 4);
@@ -378,7 +378,7 @@ messages! {
         /// The target agrees to continue to the next stage.
         transit: bool = FieldPosition::flag(1, 7);
         continues: bool = FieldPosition::flag(1, 6);
-        /// The current stage, a number of [`stage`].
+        /// The current stage, a constant from [`stage`].
         current: u8 = FieldPosition::bits(1, 3, 2);
         next: u8 = FieldPosition::bits(1, 1, 0);
         version_max: u8 = FieldPosition::bytes(2, 1);
@@ -390,7 +390,7 @@ messages! {
         status: Serial = FieldPosition::bytes(24, 4);
         expected_command: Serial = FieldPosition::bytes(28, 4);
         max_command: Serial = FieldPosition::bytes(32, 4);
-        /// Class and detail, a number of [`login_status`].
+        /// Class and detail, a constant from [`login_status`].
         result: u16 = FieldPosition::bytes(36, 2);
     }
 
@@ -398,10 +398,10 @@ messages! {
     TextResponse = 0x24, 0x00 {
         is_final: bool = FieldPosition::flag(1, 7);
         continues: bool = FieldPosition::flag(1, 6);
-        /// To be sent back.
+        /// The initiator sends it back.
         lun: Lun = FieldPosition::bytes(8, 8);
         tag: Tag = FieldPosition::bytes(16, 4);
-        /// To be sent back; [`Tag::NONE`] at the end.
+        /// The initiator sends it back; [`Tag::NONE`] at the end.
         transfer: Tag = FieldPosition::bytes(20, 4);
         status: Serial = FieldPosition::bytes(24, 4);
         expected_command: Serial = FieldPosition::bytes(28, 4);
@@ -439,7 +439,7 @@ messages! {
 
     /// The answer to a logout.
     LogoutResponse = 0x26, 0x80 {
-        /// A number of [`logout_response`].
+        /// A constant from [`logout_response`].
         response: u8 = FieldPosition::bytes(2, 1);
         tag: Tag = FieldPosition::bytes(16, 4);
         status: Serial = FieldPosition::bytes(24, 4);
@@ -473,7 +473,7 @@ messages! {
         status: Serial = FieldPosition::bytes(24, 4);
         expected_command: Serial = FieldPosition::bytes(28, 4);
         max_command: Serial = FieldPosition::bytes(32, 4);
-        /// A number of [`async_event`].
+        /// A constant from [`async_event`].
         event: u8 = FieldPosition::bytes(36, 1);
         vendor: u8 = FieldPosition::bytes(37, 1);
         /// First parameter: the connection, if the event concerns one, or a time in seconds.
@@ -486,7 +486,7 @@ messages! {
 
     /// The rejection of a message, whose header is the data.
     Reject = 0x3f, 0x80 {
-        /// A number of [`reject_reason`].
+        /// A constant from [`reject_reason`].
         reason: u8 = FieldPosition::bytes(2, 1);
         tag: Tag = FieldPosition::bytes(16, 4);
         status: Serial = FieldPosition::bytes(24, 4);
@@ -524,7 +524,7 @@ pub mod login_status {
     /// A key is missing, such as the initiator's name.
     pub const MISSING_PARAMETER: u16 = 0x0207;
     pub const NO_SESSION: u16 = 0x020a;
-    /// The request is invalid in a login, or at this point in one.
+    /// The request is invalid in a login, or at this point of the login.
     pub const INVALID_REQUEST: u16 = 0x020b;
     pub const TARGET_ERROR: u16 = 0x0300;
     pub const UNAVAILABLE: u16 = 0x0301;
@@ -571,7 +571,7 @@ pub mod task_response {
 pub mod logout_reason {
     pub const CLOSE_SESSION: u8 = 0;
     pub const CLOSE_CONNECTION: u8 = 1;
-    /// A connection whose tasks another one takes over.
+    /// A connection whose tasks another connection takes over.
     pub const RECOVER_CONNECTION: u8 = 2;
 }
 

@@ -7,7 +7,8 @@ use super::message::padded;
 /// An additional header segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Segment<'a> {
-    /// 2: after a reserved byte, the length of the data that a bidirectional command reads.
+    /// The type: 2 if the content is a reserved byte and the length that a bidirectional command
+    /// reads.
     pub kind: u8,
     /// The content, without padding.
     pub data: &'a [u8],
@@ -45,7 +46,7 @@ fn first(data: &[u8]) -> Option<(Segment<'_>, &[u8])> {
 }
 
 impl Segment<'_> {
-    /// Encodes it with its padding; panics if it has more than 65,535 bytes.
+    /// Encodes the segment with its padding; panics if it has more than 65,535 bytes.
     pub fn emit(&self) -> Vec<u8> {
         let length = u16::try_from(self.data.len()).expect("a segment has at most 65,535 bytes");
         let mut data = [&length.to_be_bytes()[..], &[self.kind], self.data].concat();
@@ -93,7 +94,7 @@ impl Default for Digest {
 /// The polynomial 0x1edc6f41, bit-reversed: its lowest power is the highest bit.
 const POLYNOMIAL: u32 = 0x82f6_3b78;
 
-/// The contribution of a byte to the checksum, in tables by the number of bytes that follow it.
+/// The contribution of a byte to the checksum, with a table for each number of following bytes.
 static TABLES: [[u32; 256]; 8] = tables();
 
 const fn tables() -> [[u32; 256]; 8] {

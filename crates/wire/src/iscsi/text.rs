@@ -92,8 +92,8 @@ pub fn number(value: &str) -> Option<u32> {
     }
 }
 
-/// Decodes bytes, hexadecimal after `0x` or base 64 after `0b`, to the beginning of `data`; returns
-/// their number. `None` if the value is neither, or does not fit.
+/// Decodes bytes, which are hexadecimal after `0x` or base 64 after `0b`, into `data`; returns
+/// their number. `None` if the value has neither form, or does not fit.
 pub fn binary(value: &str, data: &mut [u8]) -> Option<usize> {
     let (kind, digits) = value.split_at_checked(2)?;
     match kind {
@@ -105,7 +105,7 @@ pub fn binary(value: &str, data: &mut [u8]) -> Option<usize> {
 
 fn hexadecimal(digits: &[u8], data: &mut [u8]) -> Option<usize> {
     let digit = |byte: u8| char::from(byte).to_digit(16);
-    // With an odd number of digits the first byte has only one.
+    // If the number of digits is odd, the first byte has only one.
     let (first, rest) = digits.split_at(digits.len() % 2);
     let mut length = 0;
     for pair in core::iter::once(first)

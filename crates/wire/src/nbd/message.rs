@@ -39,14 +39,15 @@ pub(super) fn first_u16(data: &[u8]) -> Option<(u16, &[u8])> {
     Some((u16::from_be_bytes(*first), rest))
 }
 
-/// Splits off a string after its 32-bit length; `None` if it is not valid.
+/// Splits off a string that follows its 32-bit length; `None` if it is not valid.
 pub(super) fn first_string(data: &[u8]) -> Option<(&str, &[u8])> {
     let (length, rest) = first_u32(data)?;
     let (bytes, rest) = rest.split_at_checked(usize::try_from(length).ok()?)?;
     Some((valid_string(bytes)?, rest))
 }
 
-/// Returns `bytes` as a string; `None` if they are too many, not UTF-8, or contain a NUL.
+/// Returns `bytes` as a string; `None` if there are too many, or they are not UTF-8 or contain a
+/// NUL.
 pub(super) fn valid_string(bytes: &[u8]) -> Option<&str> {
     let text = core::str::from_utf8(bytes).ok()?;
     (text.len() <= MAX_STRING && !text.contains('\0')).then_some(text)
@@ -73,20 +74,19 @@ layout! {
     pub struct CommandFlags: 2 {
         /// `NBD_CMD_FLAG_FUA`: written data are on the medium before the reply.
         force_unit_access: bool = FieldPosition::flag(1, 0);
-        /// `NBD_CMD_FLAG_NO_HOLE`: zeroes are allocated.
+        /// `NBD_CMD_FLAG_NO_HOLE`: space is allocated for zeroes.
         no_hole: bool = FieldPosition::flag(1, 1);
         /// `NBD_CMD_FLAG_DF`: the data come in one chunk.
         dont_fragment: bool = FieldPosition::flag(1, 2);
-        /// `NBD_CMD_FLAG_REQ_ONE`: one extent in the reply.
+        /// `NBD_CMD_FLAG_REQ_ONE`: the reply has one extent.
         one_extent: bool = FieldPosition::flag(1, 3);
-        /// `NBD_CMD_FLAG_FAST_ZERO`: fails if it is not faster than writing data.
+        /// `NBD_CMD_FLAG_FAST_ZERO`: the request fails unless it is faster than writing data.
         fast_zero: bool = FieldPosition::flag(1, 4);
         /// `NBD_CMD_FLAG_PAYLOAD_LEN`: the length is that of the data after the header.
         payload: bool = FieldPosition::flag(1, 5);
     }
 }
 
-/// Declares the commands by their numbers.
 macro_rules! commands {
     ($($(#[$about:meta])* $name:ident = $number:literal,)+) => {
         /// The type of a request.
@@ -136,7 +136,7 @@ commands! {
 /// A request; the data of a write follow it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// [`CommandFlags`], with unknown bits.
+    /// [`CommandFlags`], including unknown bits.
     pub flags: u16,
     pub command: Command,
     pub cookie: u64,
@@ -187,7 +187,7 @@ impl Request {
         })
     }
 
-    /// Writes it to the beginning of `data`; returns its length.
+    /// Writes the header to the beginning of `data`; returns its length.
     /// Panics if the length has more than 32 bits without extended headers.
     pub fn emit(&self, headers: Headers, data: &mut [u8]) -> usize {
         let end = Self::header_length(headers);
@@ -210,7 +210,7 @@ macro_rules! errors {
         impl Error {
             pub const ALL: &[Self] = &[$(Self::$name,)+];
 
-            /// Returns its number in replies.
+            /// Returns the number of the error in replies.
             pub const fn code(self) -> u32 {
                 match self { $(Self::$name => $code,)+ }
             }
@@ -239,13 +239,13 @@ errors! {
     NotPermitted = 1, "not permitted";
     /// `NBD_EIO`: the device failed.
     Io = 5, "input or output error";
-    /// `NBD_ENOMEM`.
+    /// `NBD_ENOMEM`: the server does not have enough memory.
     NoMemory = 12, "out of memory";
     /// `NBD_EINVAL`: an unknown command or flag, or a range that is unaligned or beyond the end.
     Invalid = 22, "invalid request";
     /// `NBD_ENOSPC`: a write beyond the end of the export, or no room in the store.
     NoSpace = 28, "no space left";
-    /// `NBD_EOVERFLOW`: the reply does not fit a chunk.
+    /// `NBD_EOVERFLOW`: the reply does not fit in a chunk.
     Overflow = 75, "reply too long";
     /// `NBD_ENOTSUP`: zeroes cannot be written faster than data.
     NotSupported = 95, "not supported";
@@ -281,7 +281,7 @@ pub mod kind {
     pub const NONE: u16 = 0;
     /// `NBD_REPLY_TYPE_OFFSET_DATA`: the offset in eight bytes, and data.
     pub const DATA: u16 = 1;
-    /// `NBD_REPLY_TYPE_BLOCK_STATUS`: a context in four bytes, and each [`super::Extent`].
+    /// `NBD_REPLY_TYPE_BLOCK_STATUS`: a context in four bytes, then [`super::Extent`]s.
     pub const STATUS: u16 = 5;
     /// `NBD_REPLY_TYPE_BLOCK_STATUS_EXT`: context and count (4 bytes each), [`super::LongExtent`]s.
     pub const STATUS_EXTENDED: u16 = 6;
@@ -332,7 +332,7 @@ impl Chunk {
         })
     }
 
-    /// Writes it to the beginning of `data`; returns its length.
+    /// Writes the header to the beginning of `data`; returns its length.
     /// Panics if the length has more than 32 bits without extended headers.
     pub fn emit(&self, headers: Headers, data: &mut [u8]) -> usize {
         let end = Self::header_length(headers);
@@ -374,7 +374,7 @@ pub struct Failure<'a> {
 }
 
 impl<'a> Failure<'a> {
-    /// Parses it, and returns the rest of the data; `None` if it is not valid.
+    /// Parses a failure, and returns it with the rest of the data; `None` if it is not valid.
     pub fn parse(data: &'a [u8]) -> Option<(Self, &'a [u8])> {
         let (code, rest) = first_u32(data)?;
         let (length, rest) = first_u16(rest)?;
@@ -383,7 +383,7 @@ impl<'a> Failure<'a> {
         Some((Self { error, message }, rest))
     }
 
-    /// Encodes it; panics if the message is too long.
+    /// Encodes the failure; panics if the message is too long.
     pub fn emit(&self) -> Vec<u8> {
         let message = string_bytes(self.message);
         let length = message.len() as u16;

@@ -21,7 +21,7 @@ layout! {
 impl Greeting {
     /// `INIT_PASSWD`, the characters "NBDMAGIC".
     pub const PASSWORD: u64 = 0x4e42_444d_4147_4943;
-    /// The characters "IHAVEOPT", with which each option begins too.
+    /// The characters "IHAVEOPT", with which each option also begins.
     pub const MAGIC: u64 = 0x4948_4156_454f_5054;
 }
 
@@ -42,7 +42,7 @@ layout! {
 }
 
 impl ExportReply {
-    /// Number of zeroes that follow it.
+    /// Number of zeroes that follow this reply.
     pub const ZEROES: usize = 124;
 }
 
@@ -69,7 +69,7 @@ layout! {
         resize: bool = FieldPosition::flag(0, 1);
         /// `NBD_FLAG_SEND_CACHE`: supports requests to read ahead.
         cache: bool = FieldPosition::flag(0, 2);
-        /// `NBD_FLAG_SEND_FAST_ZERO`: refuses to write zeroes where that is not faster than data.
+        /// `NBD_FLAG_SEND_FAST_ZERO`: can refuse to write zeroes unless it is faster than data.
         fast_zero: bool = FieldPosition::flag(0, 3);
         /// `NBD_FLAG_BLOCK_STATUS_PAYLOAD`: requests for block status may name contexts.
         status_payload: bool = FieldPosition::flag(0, 4);
@@ -77,7 +77,7 @@ layout! {
 }
 
 pub mod code {
-    /// `NBD_OPT_EXPORT_NAME`: choose an export, without an answer if there is none.
+    /// `NBD_OPT_EXPORT_NAME`: choose an export; there is no answer if it does not exist.
     pub const EXPORT_NAME: u32 = 1;
     /// `NBD_OPT_ABORT`: end the connection.
     pub const ABORT: u32 = 2;
@@ -93,7 +93,7 @@ pub mod code {
     pub const STRUCTURED_REPLY: u32 = 8;
     /// `NBD_OPT_LIST_META_CONTEXT`: list the kinds of block status.
     pub const LIST_CONTEXTS: u32 = 9;
-    /// `NBD_OPT_SET_META_CONTEXT`: choose some of these.
+    /// `NBD_OPT_SET_META_CONTEXT`: choose some kinds of block status.
     pub const SET_CONTEXTS: u32 = 10;
     /// `NBD_OPT_EXTENDED_HEADERS`: lengths have 64 bits.
     pub const EXTENDED_HEADERS: u32 = 11;
@@ -104,23 +104,23 @@ pub mod answer {
     pub const ACK: u32 = 1;
     /// `NBD_REP_SERVER`: an export of the list, [`super::ListedExport`].
     pub const SERVER: u32 = 2;
-    /// `NBD_REP_INFO`: a property of an export, after a number of [`super::info`] in 16 bits.
+    /// `NBD_REP_INFO`: a property of an export, after a 16-bit constant from [`super::info`].
     pub const INFO: u32 = 3;
     /// `NBD_REP_META_CONTEXT`: a context, [`super::Context`].
     pub const CONTEXT: u32 = 4;
     /// `NBD_REP_ERR_UNSUP`: the server does not know the option.
     pub const UNSUPPORTED: u32 = 0x8000_0001;
-    /// `NBD_REP_ERR_POLICY`: the server does not allow it.
+    /// `NBD_REP_ERR_POLICY`: the server does not allow the option.
     pub const POLICY: u32 = 0x8000_0002;
-    /// `NBD_REP_ERR_INVALID`: its data are invalid, or it comes at the wrong time.
+    /// `NBD_REP_ERR_INVALID`: the data are invalid, or the option comes at the wrong time.
     pub const INVALID: u32 = 0x8000_0003;
-    /// `NBD_REP_ERR_TLS_REQD`: only once the connection is encrypted.
+    /// `NBD_REP_ERR_TLS_REQD`: the option requires an encrypted connection.
     pub const TLS_REQUIRED: u32 = 0x8000_0005;
     /// `NBD_REP_ERR_UNKNOWN`: there is no such export.
     pub const UNKNOWN: u32 = 0x8000_0006;
-    /// `NBD_REP_ERR_TOO_BIG`: its data are too long.
+    /// `NBD_REP_ERR_TOO_BIG`: the data of the option are too long.
     pub const TOO_BIG: u32 = 0x8000_0009;
-    /// `NBD_REP_ERR_EXT_HEADER_REQD`: only without extended headers, or only with them.
+    /// `NBD_REP_ERR_EXT_HEADER_REQD`: the option requires or excludes extended headers.
     pub const EXTENDED_HEADERS: u32 = 0x8000_000a;
     /// Set in the numbers of all errors.
     pub const ERROR: u32 = 0x8000_0000;
@@ -129,9 +129,9 @@ pub mod answer {
 pub mod info {
     /// `NBD_INFO_EXPORT`: [`super::ExportInfo`].
     pub const EXPORT: u16 = 0;
-    /// `NBD_INFO_NAME`: its name.
+    /// `NBD_INFO_NAME`: the name of the export.
     pub const NAME: u16 = 1;
-    /// `NBD_INFO_DESCRIPTION`: its description.
+    /// `NBD_INFO_DESCRIPTION`: the description of the export.
     pub const DESCRIPTION: u16 = 2;
     /// `NBD_INFO_BLOCK_SIZE`: [`super::BlockSizes`].
     pub const BLOCK_SIZE: u16 = 3;
@@ -141,7 +141,7 @@ layout! {
     /// The header of an option; `length` bytes of data follow.
     pub struct OptionHeader: 16 {
         magic: u64 = FieldPosition::bytes(0, 8);
-        /// A number of [`code`].
+        /// A constant from [`code`].
         option: u32 = FieldPosition::bytes(8, 4);
         length: u32 = FieldPosition::bytes(12, 4);
     }
@@ -150,14 +150,14 @@ layout! {
     pub struct AnswerHeader: 20 {
         magic: u64 = FieldPosition::bytes(0, 8);
         option: u32 = FieldPosition::bytes(8, 4);
-        /// A number of [`answer`].
+        /// A constant from [`answer`].
         answer: u32 = FieldPosition::bytes(12, 4);
         length: u32 = FieldPosition::bytes(16, 4);
     }
 }
 
 impl AnswerHeader {
-    /// The first number of each reply.
+    /// The magic number at the start of each reply.
     pub const MAGIC: u64 = 0x0003_e889_0455_65a9;
 }
 
@@ -176,7 +176,7 @@ layout! {
         minimum: u32 = FieldPosition::bytes(2, 4);
         /// The minimum size that is efficient.
         preferred: u32 = FieldPosition::bytes(6, 4);
-        /// The longest data of a request or reply.
+        /// Maximum length of the data of a request or reply.
         maximum: u32 = FieldPosition::bytes(10, 4);
     }
 }
@@ -185,7 +185,7 @@ layout! {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Choice<'a> {
     pub name: &'a str,
-    /// Numbers of [`info`], two bytes each.
+    /// Constants from [`info`], of two bytes each.
     wanted: &'a [u8],
 }
 
@@ -268,7 +268,7 @@ impl<'a> ListedExport<'a> {
         Some(Self { name, description })
     }
 
-    /// Encodes it; panics if a string is too long.
+    /// Encodes the export; panics if a string is too long.
     pub fn emit(&self) -> Vec<u8> {
         [&string(self.name), string_bytes(self.description)].concat()
     }
@@ -277,7 +277,7 @@ impl<'a> ListedExport<'a> {
 /// The data of `NBD_REP_META_CONTEXT`: a kind of block status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Context<'a> {
-    /// Its number in replies.
+    /// The number of the context in replies.
     pub id: u32,
     pub name: &'a str,
 }
@@ -292,7 +292,7 @@ impl<'a> Context<'a> {
         Some(Self { id, name })
     }
 
-    /// Encodes it; panics if the name is too long.
+    /// Encodes the context; panics if the name is too long.
     pub fn emit(&self) -> Vec<u8> {
         [&self.id.to_be_bytes(), string_bytes(self.name)].concat()
     }

@@ -14,7 +14,7 @@ use std::path::Path;
 use std::process::Stdio;
 
 use super::{MAX_COLUMNS, fill};
-use crate::{at, program};
+use crate::{file_error, program};
 use run::Run;
 
 /// The page, from the root of the workspace.
@@ -24,7 +24,7 @@ const PAGE: &str = "docs/extraction.md";
 pub fn write(root: &Path, drives: &[String]) -> Result<(), String> {
     let text = page(root, drives)?;
     if drives.is_empty() {
-        fs::write(root.join(PAGE), text).map_err(|error| at(PAGE, error))?;
+        fs::write(root.join(PAGE), text).map_err(|error| file_error(PAGE, error))?;
         println!("docs: wrote {PAGE}");
     } else {
         print!("{text}");
@@ -35,7 +35,7 @@ pub fn write(root: &Path, drives: &[String]) -> Result<(), String> {
 fn page(root: &Path, names: &[String]) -> Result<String, String> {
     // The example writes the specifications that it finds here.
     let folder = program::target_folder(root).join("extraction");
-    fs::create_dir_all(&folder).map_err(|error| at(&folder, error))?;
+    fs::create_dir_all(&folder).map_err(|error| file_error(&folder, error))?;
     let runs = measure(root, &folder, names)?;
     let replays = page::replays(root, &folder, &runs)?;
     let papers = paper::section(root, &folder, &runs)?;

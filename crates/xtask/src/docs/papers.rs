@@ -11,7 +11,7 @@ mod study;
 use std::fs;
 use std::path::Path;
 
-use crate::{at, program};
+use crate::{file_error, program};
 use figure::Comparison;
 use page::{Section, StudyFigure};
 use study::{PAPERS, Paper, Study, StudyEntry};
@@ -103,15 +103,15 @@ fn copy_figures(
             continue;
         }
         let mut names = Vec::new();
-        for entry in fs::read_dir(&folder).map_err(|error| at(&folder, error))? {
-            let entry = entry.map_err(|error| at(&folder, error))?;
+        for entry in fs::read_dir(&folder).map_err(|error| file_error(&folder, error))? {
+            let entry = entry.map_err(|error| file_error(&folder, error))?;
             names.push(entry.file_name().to_string_lossy().into_owned());
         }
         names.retain(|name| name.ends_with(".svg"));
         names.sort();
         for name in names {
-            let text =
-                fs::read_to_string(folder.join(&name)).map_err(|error| at(&folder, error))?;
+            let text = fs::read_to_string(folder.join(&name))
+                .map_err(|error| file_error(&folder, error))?;
             let path = format!("{FIGURES}/{study}-{name}");
             write_file(root, &format!("docs/{path}"), &text)?;
             let study = study.clone();
@@ -134,7 +134,7 @@ fn write_file(root: &Path, name: &str, text: &str) -> Result<(), String> {
     let folder = path.parent().map_or(Ok(()), fs::create_dir_all);
     folder
         .and_then(|()| fs::write(&path, text))
-        .map_err(|error| at(name, error))
+        .map_err(|error| file_error(name, error))
 }
 
 /// Returns the claims of all studies that fail or are not measured without a given reason.
@@ -248,7 +248,7 @@ mod tests {
         }
     }
 
-    /// Printed: 1.1 to 1.3, which is 11/12 to 13/12 of the middle. Ours: 0.6 to 1.8, so 0.5 to 1.5.
+    /// The printed range, 1.1 to 1.3, is 11/12 to 13/12 of its middle; ours is 0.5 to 1.5 of it.
     #[test]
     fn numbers_are_relative_to_the_middle_of_the_printed_range() {
         let printed = |bounds: &str, theirs: &str, low: Option<f64>| Claim {
@@ -273,7 +273,7 @@ mod tests {
         ];
         let compared = Comparison::all(claims.iter());
         let [known, saturated] = &compared[..] else {
-            panic!("two have a printed number");
+            panic!("two claims have a printed number");
         };
         let near = |ends: [f64; 2], expected: [f64; 2]| {
             let mut pairs = ends.iter().zip(expected);

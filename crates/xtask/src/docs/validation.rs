@@ -14,7 +14,7 @@ pub use reference::DRIVES;
 use std::fs;
 use std::path::Path;
 
-use crate::at;
+use crate::file_error;
 
 /// The document, and the folder of its plots, from the root of the workspace.
 const DOCUMENT: &str = "docs/validation.md";
@@ -30,13 +30,13 @@ this page.
 
 pub fn write(root: &Path) -> Result<(), String> {
     let plots = root.join(PLOTS);
-    fs::create_dir_all(&plots).map_err(|error| at(&plots, error))?;
+    fs::create_dir_all(&plots).map_err(|error| file_error(&plots, error))?;
     let measured = measured::section(root)?;
     let halves = halves::section(root)?;
     let random = random::section(root)?;
     let document = root.join(DOCUMENT);
     let text = format!("{HEAD}\n{measured}\n{halves}\n{random}");
-    fs::write(&document, text).map_err(|error| at(&document, error))?;
+    fs::write(&document, text).map_err(|error| file_error(&document, error))?;
     println!("docs: wrote {DOCUMENT} and its plots");
     Ok(())
 }

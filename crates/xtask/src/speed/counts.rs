@@ -14,7 +14,7 @@ use super::{
     ARRAYS, CASES, Case, GENERATED, PAIR, QUEUES, READ, RECORDED, REPLAYED, SINGLE, example,
     replay, simulate,
 };
-use crate::{Error, at, program};
+use crate::{Error, file_error, program};
 
 /// The recorded values, next to this crate's manifest.
 const RECORD: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/counts.toml");
@@ -48,13 +48,13 @@ fn write() -> Result<(), String> {
         text += &format!("{name} = {count}\n");
         println!("counts: {name} {count}");
     }
-    fs::write(RECORD, text).map_err(|error| at(RECORD, error))
+    fs::write(RECORD, text).map_err(|error| file_error(RECORD, error))
 }
 
 fn compare() -> Result<(), String> {
-    let text = fs::read_to_string(RECORD).map_err(|error| at(RECORD, error))?;
+    let text = fs::read_to_string(RECORD).map_err(|error| file_error(RECORD, error))?;
     let recorded: BTreeMap<String, u64> =
-        toml::from_str(&text).map_err(|error| at(RECORD, error))?;
+        toml::from_str(&text).map_err(|error| file_error(RECORD, error))?;
     let counts = all()?;
     let mut is_within = is_boxing_cheap(&counts);
     for (name, count) in counts {

@@ -17,7 +17,7 @@ pub const CHECK: Check = Check {
 };
 
 /// Last words of a name that are a unit of time, rate, address or size, or a count or a
-/// dimensionless number. A `2` after one means its square.
+/// dimensionless number. A `2` after a unit means its square.
 const UNITS: &str = "ns us ms s hz rpm \
     sectors tracks cylinders revolutions bytes kib mib \
     number numbers count requests percent fraction ratio share probability confidence quantile \
@@ -32,7 +32,6 @@ const TYPED: &str = "time delay wait latency duration deadline instant now lbn";
 const FLOATS: &str = "f32 f64";
 const INTEGERS: &str = "u8 u16 u32 u64 u128 usize i8 i16 i32 i64 i128 isize";
 
-/// Returns true if `word` is one of the words of `list`.
 fn is_listed(list: &str, word: &str) -> bool {
     list.split_whitespace().any(|listed| listed == word)
 }
@@ -86,7 +85,7 @@ fn snake(name: &Ident) -> String {
     snake
 }
 
-/// The number types within a type, `Option<f64>` and `&[f64]` included.
+/// The number types within a type, such as `Option<f64>` or `&[f64]`.
 #[derive(Default)]
 struct Numbers {
     has_float: bool,
@@ -141,8 +140,8 @@ impl Api<'_> {
         }
     }
 
-    /// Checks the fields of a struct or of a variant. A variant's are as public as its enum, and
-    /// get its name if they have none.
+    /// Checks the fields of a struct or of a variant. Fields of a variant are as public as its
+    /// enum. Unnamed ones have the name of the variant.
     fn fields(&mut self, fields: &Fields, variant: Option<&Ident>) {
         for field in fields {
             if variant.is_none() && !is_public(&field.vis) {

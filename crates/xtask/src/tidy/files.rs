@@ -1,5 +1,5 @@
-//! Finds files that are too long, have meaningless names or are never compiled; pages missing from
-//! the table of contents of the book, and links out of the book.
+//! Finds files that are too long, have meaningless names or are never compiled. Also finds pages
+//! missing from the table of contents of the book, and links out of the book.
 //!
 //! `make links` checks the targets of all other links.
 
@@ -20,7 +20,7 @@ pub const BOOK: Check = Check {
 
 const MAX_LINES: usize = 700;
 
-/// Code only: a drive's defect list or a document may have any length.
+/// Extensions of code; other files, such as documents, may have any length.
 const CODE: &[&str] = &["rs", "py", "sh", "js"];
 
 /// Meaningless names, under which unrelated things accumulate.
@@ -72,7 +72,7 @@ fn meaningless_name(file: &File) -> Option<String> {
         .filter_map(|part| part.split('.').next());
     let name = stems.find(|stem| MEANINGLESS_NAMES.contains(stem))?;
     Some(format!(
-        "`{name}` is a meaningless name: use one for the topic"
+        "`{name}` is a meaningless name: name the file after its topic"
     ))
 }
 

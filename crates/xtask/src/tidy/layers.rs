@@ -21,10 +21,9 @@ pub const MODULES: Check = Check {
     run: modules,
 };
 
-/// Lists the layers, lowest first. Dependencies of tests and benches do not count.
+/// The manifest that lists the layers, lowest first. Dependencies of tests and benches are allowed.
 const WORKSPACE: &str = "Cargo.toml";
 
-/// The parts of a manifest that are checked.
 #[derive(Deserialize)]
 struct Manifest {
     package: Option<Package>,
@@ -43,7 +42,6 @@ struct Workspace {
     metadata: Option<Metadata>,
 }
 
-/// The names of the crates, layer by layer.
 #[derive(Deserialize)]
 struct Metadata {
     layers: Vec<Vec<String>>,
@@ -70,7 +68,8 @@ fn crates(tree: &Tree) -> Vec<Finding> {
             let other = key.get_ref();
             if layer(other).is_some_and(|layer| layer >= own) {
                 let line = 1 + file.text[..key.span().start].matches('\n').count();
-                let message = format!("`{name}` may not import `{other}`, which is not lower");
+                let message =
+                    format!("`{name}` may not import `{other}`, which is not in a lower layer");
                 findings.push(Finding::new(&file.path, line, message));
             }
         }
@@ -125,8 +124,8 @@ fn listed_modules(root: &File) -> Vec<&str> {
     names.filter(|name| !name.is_empty()).collect()
 }
 
-/// Collects the top-level modules named in `tokens`, including macro bodies; the crate root is
-/// `depth` times `super` away.
+/// Collects the top-level modules named in `tokens`, including in macro bodies. `depth` is the
+/// number of `super`s that lead to the crate root.
 fn collect_imports(tokens: TokenStream, depth: usize, found: &mut Vec<(usize, String)>) {
     let tokens: Vec<TokenTree> = tokens.into_iter().collect();
     let mut at = 0;

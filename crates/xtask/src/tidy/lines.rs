@@ -5,25 +5,25 @@ use super::{Check, Finding};
 
 pub const CHECK: Check = Check {
     name: "lines",
-    summary: "no line has over 100 columns, a note of open work or a path of one machine",
+    summary: "no line is over 100 columns wide, or has a note of open work or a local path",
     run,
 };
 
 const MAX_COLUMNS: usize = 100;
 
-/// Files written by hand; results and records may have any width.
+/// Extensions of files written by hand; results and records may have any width.
 const HANDWRITTEN: &[&str] = &[
     "rs", "toml", "md", "py", "pyi", "sh", "yml", "yaml", "html", "js",
 ];
 
-/// Each is split in two, or the check would find this file.
+/// Each is split in two, so that the check does not find this file.
 const NOTES: &[&str] = &[
     concat!("FIX", "ME"),
     concat!("TO", "DO"),
     concat!("XX", "X"),
 ];
 
-/// Folders of one machine, without their first slash for the same reason.
+/// Folders that exist on one machine, without their first slash for the same reason.
 const FOLDERS: &[&str] = &["home/", "root/", "work/", "tmp/"];
 
 /// The script in this folder sets up the machine on which it runs.
@@ -60,7 +60,8 @@ fn note(line: &str) -> Option<String> {
     Some(format!("`{note}`: do it now or open an issue"))
 }
 
-/// An absolute path into one of [`FOLDERS`] that does not continue a folder, variable or host.
+/// Returns a message for an absolute path into one of [`FOLDERS`]. A path that follows a folder,
+/// variable or host name is not absolute.
 fn machine_path(file: &File, line: &str) -> Option<String> {
     let is_absolute = |start: usize| {
         let continues = |last: char| last.is_alphanumeric() || "._-~/})*".contains(last);
@@ -111,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_of_one_machine_are_found() {
+    fn local_paths_are_found() {
         for folder in FOLDERS {
             for line in [format!("\"/{folder}x\""), format!("export X=/{folder}x")] {
                 assert_eq!(found("a.rs", &line), 1, "{line}");

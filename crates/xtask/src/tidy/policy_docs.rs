@@ -25,7 +25,9 @@ fn run(tree: &Tree) -> Vec<Finding> {
         for wanted in HEADINGS {
             if !remaining.any(|heading| heading == wanted) {
                 let order = HEADINGS.join(", ");
-                let message = format!("the module doc lacks \"{wanted}\" in the order {order}");
+                let message = format!(
+                    "the module doc lacks \"{wanted}\", or has it out of order; expected {order}"
+                );
                 findings.push(Finding::new(&file.path, 1, message));
                 break;
             }
@@ -34,8 +36,8 @@ fn run(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
-/// Returns true if `item` defines an entry of the table: an `impl` of the trait `Rule`. An `impl`
-/// of `Policy` may serve several entries.
+/// Returns true if `item` defines an entry of the table of policies: an `impl` of the trait `Rule`.
+/// An `impl` of `Policy` may serve several entries.
 fn is_entry(item: &Item) -> bool {
     let Item::Impl(block) = item else {
         return false;
@@ -47,7 +49,7 @@ fn is_entry(item: &Item) -> bool {
     !is_test_only(&block.attrs) && implemented.is_some_and(|name| name.ident == "Rule")
 }
 
-/// Returns the headings of a module's documentation, without those in code blocks.
+/// Returns the headings of a module's documentation that are not in code blocks.
 fn headings(attributes: &[Attribute]) -> Vec<String> {
     let mut is_code = false;
     let mut found = Vec::new();

@@ -19,9 +19,7 @@ pub struct File {
     pub rust: Option<Rust>,
 }
 
-/// A parsed Rust file.
 pub struct Rust {
-    /// Its tokens, macro bodies included.
     pub tokens: TokenStream,
     pub items: syn::File,
 }
@@ -123,7 +121,6 @@ impl Rust {
     }
 }
 
-/// Returns true if an item is compiled only for tests.
 pub fn is_test_only(attributes: &[syn::Attribute]) -> bool {
     let mut conditions = attributes
         .iter()

@@ -1,4 +1,4 @@
-//! Plans carried out on real bytes.
+//! Tests that carry out plans on real bytes.
 
 use std::collections::BTreeMap;
 
@@ -6,11 +6,10 @@ use super::*;
 use crate::random::{Generator, Purpose, below, generator};
 use crate::units::SectorCount;
 
-/// An array of bytes, one for each block, and what its host has written.
+/// An array with one byte for each block, and the bytes that its host has written.
 struct Bytes {
     layout: Layout,
     failed: Option<usize>,
-    /// Rows that have been rebuilt.
     rebuilt: u64,
     /// The contents of each member; the failed one may not be read.
     members: Vec<Vec<u8>>,
@@ -53,7 +52,6 @@ impl Bytes {
         self.failed.filter(|_| position >= rows)
     }
 
-    /// Rebuilds the next row.
     fn rebuild(&mut self) {
         let plan = rebuild(&self.layout, self.health());
         let mut known = Known::new();
@@ -95,7 +93,7 @@ impl Bytes {
         (data, parity)
     }
 
-    /// Returns the parity at a position, from what the array knows.
+    /// Returns the new parity at a position, from the known and the new bytes.
     fn parity(&self, position: u64, known: &Known, new: &BTreeMap<u64, u8>) -> u8 {
         let (data, parity) = self.column(position);
         let values = data.iter().map(|(member, block)| {
@@ -152,7 +150,7 @@ impl Bytes {
             Some(self.layout.member(row.index, unit)) == self.missing(row.start)
         };
         let lost = new.keys().filter(|block| is_lost(block)).count();
-        assert_eq!(written + lost, bytes.len(), "each block once");
+        assert_eq!(written + lost, bytes.len(), "each block is written once");
         self.acknowledged[first as usize..][..bytes.len()].copy_from_slice(bytes);
     }
 
@@ -193,7 +191,10 @@ impl Bytes {
             }
             let parity = parity.filter(|parity| Some(*parity) != self.missing(position));
             let kept = parity.map(|parity| self.members[parity][position as usize]);
-            assert!(kept.is_none_or(|kept| kept == sum), "parity at {position}");
+            assert!(
+                kept.is_none_or(|kept| kept == sum),
+                "wrong parity at {position}"
+            );
         }
     }
 }
@@ -214,8 +215,8 @@ fn random_range(dice: &mut Generator, capacity: u64) -> (u64, u64) {
     (first, first + 1 + below(dice, max.min(capacity - first)))
 }
 
-/// Thousands of arrays, whole, with a failed member, and with some of its rows rebuilt: what is
-/// read is what was written, and the parity is right.
+/// Tries thousands of arrays that are intact, have a failed member, or have rebuilt some of its
+/// rows. Each read returns what was written, and the parity is right.
 #[test]
 fn reads_return_what_was_written_and_the_parity_is_right() {
     for seed in 0..4_000 {
@@ -238,7 +239,7 @@ fn reads_return_what_was_written_and_the_parity_is_right() {
     }
 }
 
-/// The accesses of a write to a whole array, counted block by block.
+/// Counts the accesses of each write to an intact array block by block.
 #[test]
 fn a_write_takes_the_fewest_accesses() {
     let (mut modified, mut reconstructed, mut full) = (0, 0, 0);
@@ -298,18 +299,18 @@ fn accesses(layout: &Layout, op: Op, first: u64, sectors: u64) -> Vec<[Vec<(usiz
     found
 }
 
-/// By hand, from the left-symmetric table of five disks: row 0 is 0 1 2 3 P and row 1 is 5 6 7 P 4.
+/// From the left-symmetric table of five disks: row 0 is 0 1 2 3 P, and row 1 is 5 6 7 P 4.
 #[test]
 fn accesses_worked_by_hand() {
     let (unit, sectors) = (SectorCount(10), SectorCount(100));
     let five = &Layout::new(Redundancy::Parity, 5, unit, sectors);
-    // A small write in unit 6, at member 1: the old data and the old parity, at member 3.
+    // A small write in unit 6, on member 1, reads the old data and the old parity, on member 3.
     let small = vec![(1, 12, 3), (3, 12, 3)];
     assert_eq!(
         accesses(five, Op::Write, 62, 3),
         [[small.clone(), small.clone()]]
     );
-    // Units 0 to 2: with the parity that would be four reads, but only unit 3 is missing.
+    // Units 0 to 2: read-modify-write would take four reads, reconstruction only reads unit 3.
     let three = vec![(0, 0, 10), (1, 0, 10), (2, 0, 10), (4, 0, 10)];
     assert_eq!(
         accesses(five, Op::Write, 0, 30),
@@ -328,10 +329,10 @@ fn accesses_worked_by_hand() {
             [beginning.clone(), beginning]
         ]
     );
-    // Two full rows take one command at each member.
+    // Two full rows take one command on each member.
     let rows = (0..5).map(|member| (member, 0, 20)).collect();
     assert_eq!(accesses(five, Op::Write, 0, 80), [[rows, vec![]]]);
-    // Units 3 to 8 are six: member 3 has two of them, in a run.
+    // Units 3 to 8 are six units, of which member 3 has two, in one run.
     let read = vec![
         (0, 10, 10),
         (1, 10, 10),
@@ -382,7 +383,7 @@ fn five_disks_are_left_symmetric() {
     assert_eq!(layout.capacity(), SectorCount(96));
 }
 
-/// In both directions, and with a last row of shorter units.
+/// Checks both directions, also with a last row of shorter units.
 #[test]
 fn layouts_are_bijections() {
     for redundancy in [Redundancy::None, Redundancy::Parity] {

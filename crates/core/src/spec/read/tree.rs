@@ -30,7 +30,6 @@ impl<'a> Text<'a> {
         self.text.get(start..end).unwrap_or_default().trim()
     }
 
-    /// Returns the text of a value, shortened to fit on the line of an error.
     fn quote(self, span: Range<usize>) -> String {
         const LONGEST: usize = 60;
         let full = self.text.get(span).unwrap_or_default();
@@ -89,7 +88,7 @@ impl<'a> Node<'a> {
         self.value?.as_str()
     }
 
-    /// Returns the value if it is an integer and not negative.
+    /// Returns the value if it is a non-negative integer.
     pub(super) fn integer(&self) -> Option<u64> {
         let written = self.value?.as_integer()?;
         u64::from_str_radix(written.as_str(), written.radix()).ok()
@@ -110,7 +109,7 @@ impl<'a> Node<'a> {
         Some(elements.collect())
     }
 
-    /// Checks that it is a table. An absent one is empty, so that errors name its missing keys.
+    /// Checks that the node is a table. An absent one counts as empty, so errors name its keys.
     pub(super) fn table(&self) -> Result<&Self, InputError> {
         match self.value {
             None | Some(DeValue::Table(_)) => Ok(self),
@@ -139,7 +138,7 @@ impl<'a> Node<'a> {
         node.value.map(|_| read(&node)).transpose()
     }
 
-    /// Reads the value of a key that is `default` when left out.
+    /// Returns the value of `key`, or `default` if it is omitted.
     pub(super) fn or<T>(
         &self,
         key: &str,
@@ -229,7 +228,6 @@ pub(super) fn count_u32(value: &Node<'_>, range: RangeInclusive<u32>) -> Result<
     count(value, wide).map(|number| number as u32)
 }
 
-/// Returns a finite number that is not negative.
 pub(super) fn number(value: &Node<'_>) -> Result<f64, InputError> {
     match value.number() {
         Some(number) if number >= 0.0 => Ok(number),
@@ -283,7 +281,7 @@ pub(super) fn period_ns(value: &Node<'_>) -> Result<f64, InputError> {
 /// The maximum size: far above any buffer, and far from the end of the 64-bit range.
 const MAX_SECTORS: u64 = 1_000_000_000_000;
 
-/// Returns a size in whole sectors of `sector` bytes; zero only if `min` is.
+/// Returns a size in whole sectors of `sector` bytes; zero is allowed only if `min` is 0.
 pub(super) fn size(value: &Node<'_>, sector: Bytes, min: u64) -> Result<SectorCount, InputError> {
     let text = value.string();
     match text.and_then(|text| quantity::sectors(text, sector)) {

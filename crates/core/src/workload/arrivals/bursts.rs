@@ -4,9 +4,9 @@ use super::{Args, Generator, GeneratorInfo, InputError, Pause};
 use crate::random::exponential;
 use crate::units::Span;
 
-/// The interrupted Poisson process: switched on and off, both for exponential times.
+/// The interrupted Poisson process: alternately on and off, both for exponential times.
 ///
-/// An arrival leaves the process on, and exponential times have no memory; so pauses are
+/// The process is on after each arrival, and exponential times have no memory. So pauses are
 /// independent, and no state is carried from one to the next. With rate `λ` within bursts, mean on
 /// time `a` and mean off time `b`, the mean pause is `(a + b) / (a λ)` and the squared coefficient
 /// of variation `1 + 2 λ a b² / (a + b)²`.
@@ -32,7 +32,7 @@ impl Pause for Bursts {
             ("off=900ms", "mean time between bursts"),
             (
                 "rate=600/s",
-                "arrivals per second within a burst; or mean=TIME, the pause",
+                "arrivals per second within a burst, or a pause as mean=TIME",
             ),
         ],
         origin: "Kuczura, \"The interrupted Poisson process as an overflow process\", Bell \
@@ -45,7 +45,7 @@ impl Pause for Bursts {
             off: args.time("off")?,
             pause: args.mean_or_rate()?,
         };
-        // Empty bursts are skipped one at a time, so few of them may come between two arrivals.
+        // Empty bursts are skipped one at a time, so there must be few between arrivals.
         if bursts.on * MAX_BURSTS < bursts.pause {
             let min = Span::from_ns(bursts.pause.as_ns() / MAX_BURSTS as i64);
             let found = bursts.on.to_string();

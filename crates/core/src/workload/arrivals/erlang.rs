@@ -6,8 +6,8 @@ use super::{Args, Generator, GeneratorInfo, InputError, Pause};
 use crate::random::scale;
 use crate::units::Span;
 
-/// Pauses that are sums of `stages` exponential ones: a squared coefficient of variation of `1 /
-/// stages`. Sampled from the Gamma distribution of that shape, in constant time.
+/// Pauses that are sums of `stages` exponential ones, with a squared coefficient of variation of `1
+/// / stages`. Sampled in constant time from the gamma distribution of that shape.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Erlang {
     /// Number of exponential stages; at least one.
@@ -27,7 +27,7 @@ impl Pause for Erlang {
                 "k=4",
                 "number of stages; the squared coefficient of variation is 1/k",
             ),
-            ("rate=60/s", "arrivals per second; or mean=TIME, the pause"),
+            ("rate=60/s", "arrivals per second, or a pause as mean=TIME"),
         ],
         origin: "liu05 section 5.3.3 (four stages) and appendix B.5",
     };

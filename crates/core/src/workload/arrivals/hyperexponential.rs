@@ -4,11 +4,11 @@ use super::{Args, Generator, GeneratorInfo, InputError, Pause};
 use crate::random::{Chance, exponential};
 use crate::units::Span;
 
-/// Pauses of two kinds, both exponential: a share of them is longer by a ratio.
+/// Exponential pauses of two kinds, long and short, each with its own mean.
 ///
 /// With share `p` and ratio `r`, the mean is `m (p r + 1 - p)` where `m` is the mean of the short
-/// ones, and the squared coefficient of variation `2 (p r² + 1 - p) / (p r + 1 - p)² - 1`. For
-/// liu05's `p = 0.1`, `r = 9` that is 41/9; the text gives 50/9, omitting the `- 1`.
+/// pauses, and the squared coefficient of variation `2 (p r² + 1 - p) / (p r + 1 - p)² - 1`. For
+/// liu05's `p = 0.1`, `r = 9` that is 41/9; the thesis gives 50/9, omitting the `- 1`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Hyperexponential {
     /// Share of the long pauses, above 0 and below 1.
@@ -26,7 +26,7 @@ impl Pause for Hyperexponential {
         parameters: &[
             ("long=10%", "share of the long pauses"),
             ("ratio=9", "ratio of long to short pauses"),
-            ("rate=60/s", "arrivals per second; or mean=TIME, the pause"),
+            ("rate=60/s", "arrivals per second, or a pause as mean=TIME"),
         ],
         origin: "liu05 section 5.3.3 (p = 0.1, a ratio of 9) and appendix B.5",
     };

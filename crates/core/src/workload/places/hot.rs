@@ -1,12 +1,12 @@
 //! Placement in a few zones.
 
 use super::{
-    Args, Generator, GeneratorInfo, InputError, PlaceSampler, Placement, Room, Unplaced, below,
-    start_within,
+    Args, Generator, GeneratorInfo, InputError, Placement, PlacementSpace, Sample, UnplacedRequest,
+    below, start_within,
 };
 use crate::text::percent;
 
-/// Anywhere within one of a few zones of equal width, all equally likely.
+/// A random place within one of a few zones of equal width, which are equally likely.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Hot {
     /// Start of each zone, as a share of the disk from 0 to 1.
@@ -23,13 +23,13 @@ impl Placement for Hot {
         name: "hot",
         summary: "within a few zones",
         parameters: &[
-            ("at=0%, at=50%", "where each zone begins"),
+            ("at=0%, at=50%", "the start of each zone"),
             ("width=1%", "width of each zone; 1 % of the disk by default"),
         ],
         origin: "liu05 figure 6.1 (two zones of 1 % each, the outermost and the central)",
     };
 
-    type Draw = HotDraw;
+    type Sampler = HotSampler;
 
     fn read(args: &mut Args<'_>) -> Result<Self, InputError> {
         let at_share = args.shares("at")?;
@@ -46,40 +46,40 @@ impl Placement for Hot {
         })
     }
 
-    fn error(&self, room: Room) -> Option<InputError> {
-        let is_narrow = |(from, to): (u64, u64)| to - from < room.max;
-        self.zones(room).into_iter().any(is_narrow).then(|| {
+    fn error(&self, space: PlacementSpace) -> Option<InputError> {
+        let is_narrow = |(from, to): (u64, u64)| to - from < space.max;
+        self.zones(space).into_iter().any(is_narrow).then(|| {
             let found = percent(self.width_share);
-            let min = room.max * room.unit;
+            let min = space.max * space.unit;
             let expected = format!("a zone at least as wide as the largest request, {min} sectors");
             InputError::new("hot.width", &found, expected)
         })
     }
 
-    fn sampler(&self, room: Room) -> HotDraw {
-        HotDraw {
-            zones: self.zones(room),
+    fn sampler(&self, space: PlacementSpace) -> HotSampler {
+        HotSampler {
+            zones: self.zones(space),
         }
     }
 }
 
 impl Hot {
-    /// Returns the units of each zone, half-open.
-    fn zones(&self, room: Room) -> Vec<(u64, u64)> {
-        let unit = |share: f64| ((share * room.units as f64).round() as u64).min(room.units);
+    /// Returns the units of each zone, as a half-open range.
+    fn zones(&self, space: PlacementSpace) -> Vec<(u64, u64)> {
+        let unit = |share: f64| ((share * space.units as f64).round() as u64).min(space.units);
         let zone = |at: &f64| (unit(*at), unit(at + self.width_share));
         self.at_share.iter().map(zone).collect()
     }
 }
 
 #[derive(Clone, Debug)]
-pub(in crate::workload) struct HotDraw {
+pub(in crate::workload) struct HotSampler {
     zones: Vec<(u64, u64)>,
 }
 
-impl PlaceSampler for HotDraw {
+impl Sample for HotSampler {
     #[inline]
-    fn next(&mut self, generator: &mut Generator, request: &mut Unplaced) -> u64 {
+    fn next(&mut self, generator: &mut Generator, request: &mut UnplacedRequest) -> u64 {
         let zone = below(generator, self.zones.len() as u64) as usize;
         let (from, to) = self.zones[zone];
         start_within(generator, from, to, request.size)

@@ -3,7 +3,7 @@
 use rand_distr::{Distribution, StandardNormal};
 
 use super::{
-    Args, Generator, GeneratorInfo, InputError, PlaceSampler, Placement, Room, Unplaced,
+    Args, Generator, GeneratorInfo, InputError, Placement, PlacementSpace, Sample, UnplacedRequest,
     start_within,
 };
 use crate::units::SectorCount;
@@ -12,7 +12,7 @@ use crate::units::SectorCount;
 /// place beyond either end of the disk is rejected and generated again.
 ///
 /// "10000 sector variance" in worthington94 is the standard deviation: in the HP C2247's trace the
-/// distances of local requests have one of 9,800 sectors.
+/// distances of local requests have a standard deviation of 9,800 sectors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Local {
     /// Standard deviation of the distance; positive.
@@ -30,36 +30,36 @@ impl Placement for Local {
         origin: "worthington94 figure 2 and worthington96 section 6 (30 % local)",
     };
 
-    type Draw = LocalDraw;
+    type Sampler = LocalSampler;
 
     fn read(args: &mut Args<'_>) -> Result<Self, InputError> {
-        // With a deviation up to the disk's size, a third of the places fit even from its end.
+        // Up to this deviation, a third of the places are on the disk, even from its end.
         let deviation = args.size("deviation", args.context.sectors)?;
         Ok(Self { deviation })
     }
 
-    fn sampler(&self, room: Room) -> LocalDraw {
-        LocalDraw {
-            units: room.units,
-            deviation: self.deviation.0 as f64 / room.unit as f64,
+    fn sampler(&self, space: PlacementSpace) -> LocalSampler {
+        LocalSampler {
+            units: space.units,
+            deviation: self.deviation.0 as f64 / space.unit as f64,
         }
     }
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(in crate::workload) struct LocalDraw {
+pub(in crate::workload) struct LocalSampler {
     units: u64,
     deviation: f64,
 }
 
-impl PlaceSampler for LocalDraw {
+impl Sample for LocalSampler {
     #[inline]
-    fn next(&mut self, generator: &mut Generator, request: &mut Unplaced) -> u64 {
+    fn next(&mut self, generator: &mut Generator, request: &mut UnplacedRequest) -> u64 {
         let last_place = self.units - request.size;
         let Some(last) = request.last else {
             return start_within(generator, 0, self.units, request.size);
         };
-        // After a small request at the end of the disk, a large one cannot start from its place.
+        // A large request cannot start where a small one did at the end of the disk.
         let from = last.start.min(last_place);
         loop {
             let normal: f64 = StandardNormal.sample(generator);

@@ -1,13 +1,13 @@
 //! Placement where another request ended.
 
 use super::{
-    Args, Generator, GeneratorInfo, InputError, PlaceSampler, PlacedRequest, Placement, Room,
-    Unplaced, below, start_within,
+    Args, Generator, GeneratorInfo, InputError, PlacedRequest, Placement, PlacementSpace, Sample,
+    UnplacedRequest, below, start_within,
 };
 
-/// Each request begins where another ended, and has its direction: where the stream's last request
-/// ended, regardless of the rule that placed it, or where one of several runs ended, all equally
-/// likely. The first of a run, and one that would pass the end of the disk, may be anywhere.
+/// Each request begins where another one ended, and has the same direction. It continues the last
+/// request of the stream, regardless of its rule, or a random one of several runs. It may be
+/// anywhere if it is the first of a run, or would pass the end of the disk otherwise.
 ///
 /// The traces of worthington94 and worthington96 show that the direction is kept (all 3,013
 /// sequential requests on the HP C2247, all 2,494 on the Seagate ST41601N). So a stream of
@@ -23,7 +23,7 @@ const MAX_RUNS: u64 = 1_000_000;
 impl Placement for Sequential {
     const INFO: GeneratorInfo = GeneratorInfo {
         name: "sequential",
-        summary: "where the last request ended, in its direction regardless of reads=",
+        summary: "where the last request ended, with the same direction, regardless of reads=",
         parameters: &[(
             "runs=4",
             "number of runs; each request continues a random one; by default, it continues the \
@@ -32,7 +32,7 @@ impl Placement for Sequential {
         origin: "worthington94 figure 2 and worthington96 section 6 (30 % sequential)",
     };
 
-    type Draw = SequentialDraw;
+    type Sampler = SequentialSampler;
 
     fn read(args: &mut Args<'_>) -> Result<Self, InputError> {
         let runs = args.maybe_count("runs", 1..=MAX_RUNS)?;
@@ -41,24 +41,24 @@ impl Placement for Sequential {
         })
     }
 
-    fn sampler(&self, room: Room) -> SequentialDraw {
-        SequentialDraw {
-            units: room.units,
+    fn sampler(&self, space: PlacementSpace) -> SequentialSampler {
+        SequentialSampler {
+            units: space.units,
             runs: vec![None; self.runs.unwrap_or(0)],
         }
     }
 }
 
 #[derive(Clone, Debug)]
-pub(in crate::workload) struct SequentialDraw {
+pub(in crate::workload) struct SequentialSampler {
     units: u64,
-    /// Position of each run; empty to continue the stream.
+    /// The last request of each run; empty to continue the stream.
     runs: Vec<Option<PlacedRequest>>,
 }
 
-impl PlaceSampler for SequentialDraw {
+impl Sample for SequentialSampler {
     #[inline]
-    fn next(&mut self, generator: &mut Generator, request: &mut Unplaced) -> u64 {
+    fn next(&mut self, generator: &mut Generator, request: &mut UnplacedRequest) -> u64 {
         if self.runs.is_empty() {
             return after(request.last, self.units, generator, request);
         }
@@ -76,7 +76,7 @@ fn after(
     before: Option<PlacedRequest>,
     units: u64,
     generator: &mut Generator,
-    request: &mut Unplaced,
+    request: &mut UnplacedRequest,
 ) -> u64 {
     match before {
         Some(PlacedRequest { end, op, .. }) if end + request.size <= units => {

@@ -1,7 +1,7 @@
-//! Placement with Zipf popularity: a few extents often, many rarely.
+//! Placement with Zipf popularity: a few extents are used often, many rarely.
 
 use super::{
-    Args, Generator, GeneratorInfo, InputError, PlaceSampler, Placement, Room, Unplaced,
+    Args, Generator, GeneratorInfo, InputError, Placement, PlacementSpace, Sample, UnplacedRequest,
     start_within,
 };
 use crate::random::{Alias, uniform_fraction};
@@ -12,10 +12,10 @@ use crate::units::{Bytes, SectorCount, gcd};
 /// extent at the end is not used.
 ///
 /// Popular extents are scattered: the `k`-th is number `k s` modulo their count, where the step `s`
-/// is coprime to the count and near its golden section. Neighbours in popularity are far apart.
+/// is coprime to the count and about 0.618 times as large. Extents of similar ranks are far apart.
 ///
-/// The 16,384 most popular extents are selected from a table. The others share one entry of it, for
-/// which the rank is the inverse of the integral of `x^-exponent`, cut at half ranks: there, the
+/// The 16,384 most popular extents are selected from a table. The others share one entry of it:
+/// their ranks are found by inverting the integral of `x^-exponent`, cut at half ranks. There, the
 /// integral over a rank differs from its term by less than 2 in 10^8.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Zipf {
@@ -28,13 +28,13 @@ pub struct Zipf {
 /// Default size of an extent.
 const EXTENT: Bytes = Bytes(1 << 20);
 
-/// Number of ranks with their own table entry: half a megabyte, which fits in a second-level cache.
+/// Number of ranks with their own table entry. The table, of half a megabyte, fits in an L2 cache.
 const LISTED: u64 = 1 << 14;
 
 impl Placement for Zipf {
     const INFO: GeneratorInfo = GeneratorInfo {
         name: "zipf",
-        summary: "a few extents often, many rarely: the k-th in proportion to k^-exponent",
+        summary: "a few extents often, many rarely: the k-th has the weight k^-exponent",
         parameters: &[
             ("exponent=1", "from 0 (all equally popular) to 10"),
             ("extent=1MiB", "size of the extents; 1 MiB by default"),
@@ -44,7 +44,7 @@ impl Placement for Zipf {
                  1991",
     };
 
-    type Draw = ZipfDraw;
+    type Sampler = ZipfSampler;
 
     fn read(args: &mut Args<'_>) -> Result<Self, InputError> {
         let exponent = args.number("exponent", 0.0..=10.0)?;
@@ -54,18 +54,18 @@ impl Placement for Zipf {
         Ok(Self { exponent, extent })
     }
 
-    fn error(&self, room: Room) -> Option<InputError> {
-        (self.extent.0 / room.unit < room.max).then(|| {
+    fn error(&self, space: PlacementSpace) -> Option<InputError> {
+        (self.extent.0 / space.unit < space.max).then(|| {
             let found = format!("{} sectors", self.extent.0);
-            let min = room.max * room.unit;
+            let min = space.max * space.unit;
             let expected = format!("an extent of at least {min} sectors, the largest request");
             InputError::new("zipf.extent", &found, expected)
         })
     }
 
-    fn sampler(&self, room: Room) -> ZipfDraw {
-        let extent = self.extent.0 / room.unit;
-        let extents = room.units / extent;
+    fn sampler(&self, space: PlacementSpace) -> ZipfSampler {
+        let extent = self.extent.0 / space.unit;
+        let extents = space.units / extent;
         let listed = extents.min(LISTED);
         let mut weights: Vec<f64> = (1..=listed)
             .map(|rank| libm::pow(rank as f64, -self.exponent))
@@ -74,7 +74,7 @@ impl Placement for Zipf {
         weights.extend(tail.as_ref().map(|tail| tail.weight));
         let step = scatter(extents);
         let number = |rank: usize| (rank as u128 * u128::from(step) % u128::from(extents)) as u64;
-        ZipfDraw {
+        ZipfSampler {
             listed: Alias::new(&weights, number),
             tail,
             extent,
@@ -84,7 +84,7 @@ impl Placement for Zipf {
     }
 }
 
-/// Returns the step from one extent to the next in popularity, for this many extents.
+/// Returns the step between extents of consecutive ranks, for this many extents.
 fn scatter(extents: u64) -> u64 {
     let golden = (extents as f64 * 0.618_033_988_749_894_9) as u64;
     let mut steps = golden.max(1)..;
@@ -93,10 +93,10 @@ fn scatter(extents: u64) -> u64 {
 }
 
 #[derive(Clone, Debug)]
-pub(in crate::workload) struct ZipfDraw {
+pub(in crate::workload) struct ZipfSampler {
     /// The numbers of the most popular extents, then the tail.
     listed: Alias<u64>,
-    /// The others; `None` if all are listed.
+    /// The other ranks; `None` if all are listed.
     tail: Option<Tail>,
     /// Units of an extent.
     extent: u64,
@@ -104,9 +104,9 @@ pub(in crate::workload) struct ZipfDraw {
     step: u64,
 }
 
-impl PlaceSampler for ZipfDraw {
+impl Sample for ZipfSampler {
     #[inline]
-    fn next(&mut self, generator: &mut Generator, request: &mut Unplaced) -> u64 {
+    fn next(&mut self, generator: &mut Generator, request: &mut UnplacedRequest) -> u64 {
         let (entry, number) = self.listed.take(generator);
         let number = match &self.tail {
             Some(tail) if entry as u64 == LISTED => self.number(tail.rank(generator)),
@@ -117,12 +117,12 @@ impl PlaceSampler for ZipfDraw {
     }
 }
 
-impl ZipfDraw {
+impl ZipfSampler {
     /// Returns the number of the extent of this rank, counted from 0.
     fn number(&self, rank: u64) -> u64 {
         match rank.checked_mul(self.step) {
             Some(product) => product % self.extents,
-            // Handled separately, because a 128-bit division takes ten times as long as the rest.
+            // Handled separately, because a 128-bit division takes ten times as long as all else.
             None => (u128::from(rank) * u128::from(self.step) % u128::from(self.extents)) as u64,
         }
     }
@@ -133,12 +133,12 @@ impl ZipfDraw {
 struct Tail {
     /// Total weight of all these ranks, relative to rank 1.
     weight: f64,
-    /// Half a rank before the first, ranks being counted from 1.
+    /// Half a rank below the first rank, counted from 1.
     begin: f64,
-    /// One past the last, ranks being counted from 0.
+    /// One past the last rank, counted from 0.
     end: u64,
-    /// The inverse of the integral is `begin * (1 + u * growth)^(1 / power)`, and in the limit
-    /// of a power of 0 `begin * e^(u * growth)`.
+    /// The inverse of the integral is `begin * (1 + u * growth)^(1 / power)`, or, if the power is
+    /// 0, `begin * e^(u * growth)`.
     power: f64,
     growth: f64,
 }
@@ -147,7 +147,7 @@ impl Tail {
     /// Creates the tail of the ranks from `listed + 1` to `extents`.
     fn new(listed: u64, extents: u64, exponent: f64) -> Self {
         let begin = listed as f64 + 0.5;
-        // In the logarithm of the rank.
+        // The width in the logarithm of the rank.
         let width = libm::log((extents as f64 + 0.5) / begin);
         let power = 1.0 - exponent;
         let scale = libm::pow(begin, power);
@@ -166,7 +166,7 @@ impl Tail {
         }
     }
 
-    /// Returns one of its ranks, counted from 0.
+    /// Returns a random rank of the tail, counted from 0.
     fn rank(&self, generator: &mut Generator) -> u64 {
         let grown = uniform_fraction(generator) * self.growth;
         let log = if self.power == 0.0 {
@@ -185,7 +185,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_extent_has_one_popularity() {
+    fn every_extent_has_exactly_one_rank() {
         for extents in 1..2_000 {
             let step = scatter(extents);
             let mut seen = vec![false; extents as usize];

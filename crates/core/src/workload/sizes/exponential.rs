@@ -1,4 +1,4 @@
-//! Many small requests and a few large ones.
+//! Exponential sizes: many small requests and a few large ones.
 
 use rand_distr::{Distribution, Exp1};
 
@@ -9,8 +9,8 @@ use crate::units::SectorCount;
 /// 1) (1 - q)`, whose mean `1 / (1 - q)` is exactly the requested one. With a mean of `m` units the
 /// variance is `m (m - 1)` square units.
 ///
-/// A size above 16 times the mean, one in nine million, is cut to that, which bounds the
-/// size for which a zone of the disk must have room.
+/// Sizes above 16 times the mean, one in nine million, are reduced to that. So there is a largest
+/// size, for which a zone of the disk must have room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Exponential {
     /// The mean; at least the unit.
@@ -20,7 +20,7 @@ pub struct Exponential {
 }
 
 /// Ratio of the largest size to the mean.
-const REACH: u64 = 16;
+const MAX_OVER_MEAN: u64 = 16;
 
 impl Size for Exponential {
     const INFO: GeneratorInfo = GeneratorInfo {
@@ -35,30 +35,30 @@ impl Size for Exponential {
         ],
         origin: "worthington94 figure 2 and worthington96 section 6 (8 KB); lumb01. Departure: \
                  the sizes of the measured traces are rounded up, which makes their mean half a \
-                 sector more than that",
+                 sector larger",
     };
 
-    type Draw = ExponentialDraw;
+    type Sampler = ExponentialSampler;
 
     fn read(args: &mut Args<'_>) -> Result<Self, InputError> {
         let max = args.context.max_sectors();
-        let mean = args.size("mean", SectorCount((max.0 / REACH).max(1)))?;
+        let mean = args.size("mean", SectorCount((max.0 / MAX_OVER_MEAN).max(1)))?;
         let unit = args.maybe_size("unit", mean)?.unwrap_or(SectorCount(1));
         Ok(Self { mean, unit })
     }
 
     fn bounds(&self) -> Bounds {
-        let units = self.mean.0 * REACH / self.unit.0;
+        let units = self.mean.0 * MAX_OVER_MEAN / self.unit.0;
         Bounds {
             unit: self.unit,
             max: SectorCount(units * self.unit.0),
         }
     }
 
-    fn sampler(&self, bounds: Bounds) -> ExponentialDraw {
+    fn sampler(&self, bounds: Bounds) -> ExponentialSampler {
         let stop = self.unit.0 as f64 / self.mean.0 as f64;
-        ExponentialDraw {
-            // Unlike std's logarithm, the same on all systems. Zero if all sizes are one unit.
+        ExponentialSampler {
+            // Unlike std's logarithm, this is the same on all systems. 0 if all sizes are one unit.
             scale: -1.0 / libm::log1p(-stop),
             max: bounds.max.0 / bounds.unit.0,
         }
@@ -66,13 +66,13 @@ impl Size for Exponential {
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(in crate::workload) struct ExponentialDraw {
+pub(in crate::workload) struct ExponentialSampler {
     /// Mean of the exponential distribution whose values, rounded up, are the sizes in units.
     scale: f64,
     max: u64,
 }
 
-impl ExponentialDraw {
+impl ExponentialSampler {
     #[inline]
     pub(super) fn next(&mut self, generator: &mut Generator) -> u64 {
         let unit: f64 = Exp1.sample(generator);

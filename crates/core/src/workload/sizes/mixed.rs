@@ -23,7 +23,7 @@ impl Size for Mixed {
         origin: "liu05 section 4.2 (96 % of 4 KB, 4 % of 24 KB: airline reservations)",
     };
 
-    type Draw = MixedDraw;
+    type Sampler = MixedSampler;
 
     fn read(args: &mut Args<'_>) -> Result<Self, InputError> {
         let (disk, max) = (args.context, args.context.max_sectors());
@@ -51,7 +51,7 @@ impl Size for Mixed {
         }
     }
 
-    fn sampler(&self, bounds: Bounds) -> MixedDraw {
+    fn sampler(&self, bounds: Bounds) -> MixedSampler {
         let parts = self.parts.iter().map(|part| Share {
             share: part.share,
             value: part.value.0 / bounds.unit.0,
@@ -59,16 +59,16 @@ impl Size for Mixed {
         let Some(units) = WeightedChoice::new(parts.collect()) else {
             panic!("no sizes: {self:?}");
         };
-        MixedDraw { units }
+        MixedSampler { units }
     }
 }
 
 #[derive(Clone, Debug)]
-pub(in crate::workload) struct MixedDraw {
+pub(in crate::workload) struct MixedSampler {
     units: WeightedChoice<u64>,
 }
 
-impl MixedDraw {
+impl MixedSampler {
     #[inline]
     pub(super) fn next(&mut self, generator: &mut Generator) -> u64 {
         *self.units.take(generator)

@@ -22,7 +22,7 @@ pub struct FaultPlan {
     pub spikes: Option<Spikes>,
     /// Recalibrations of the device.
     pub recalibration: Option<Recalibration>,
-    /// Periods in which the device cannot be reached, in order of time.
+    /// Periods in which the device cannot be reached, in chronological order.
     pub outages: Vec<Outage>,
 }
 
@@ -54,7 +54,7 @@ pub enum AffectedOps {
 /// Errors that hit reads and writes at random.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RandomErrors {
-    /// Fraction of reads and writes, from 0 to 1.
+    /// Fraction of the reads and writes that have an error, from 0 to 1.
     pub share: f64,
     /// Attempts after the first, one revolution each.
     pub retries: u16,
@@ -63,23 +63,23 @@ pub struct RandomErrors {
 /// Delays that hit requests at random.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Spikes {
-    /// Fraction of requests, from 0 to 1.
+    /// Fraction of the requests that are delayed, from 0 to 1.
     pub share: f64,
-    /// Time added to such a request.
+    /// Time added to a delayed request.
     pub delay: Span,
 }
 
-/// Thermal recalibration: due at all multiples of a time since the start of the run, and begun when
-/// the request under way has completed.
+/// Thermal recalibration: due at every multiple of an interval since the start of the run. It
+/// begins when the current request has completed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Recalibration {
-    /// Time from one to the next.
+    /// Interval from one recalibration to the next.
     pub every: Span,
-    /// Duration, in which nothing is served.
+    /// Duration, during which nothing is served.
     pub lasts: Span,
 }
 
-/// A time in which the device cannot be reached.
+/// A period in which the device cannot be reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outage {
     /// Start of the outage.
@@ -201,27 +201,27 @@ mod tests {
             let field = plan.check().err().map(|error| error.field);
             assert_eq!(field.as_deref(), wrong, "{plan:?}");
         };
-        let refused = |field, change: &dyn Fn(&mut FaultPlan)| check(Some(field), change);
-        refused("medium_errors", &|plan| plan.medium_errors = blocks(5, 5));
-        refused("retries", &|plan| plan.recovered_errors = blocks(5, 6));
-        refused("retries", &|plan| {
+        let assert_refused = |field, change: &dyn Fn(&mut FaultPlan)| check(Some(field), change);
+        assert_refused("medium_errors", &|plan| plan.medium_errors = blocks(5, 5));
+        assert_refused("retries", &|plan| plan.recovered_errors = blocks(5, 6));
+        assert_refused("retries", &|plan| {
             plan.random_recovered_errors = errors(0.5, 0)
         });
-        refused("random_medium_errors", &|plan| {
+        assert_refused("random_medium_errors", &|plan| {
             plan.random_medium_errors = errors(1.5, 0)
         });
         let (share, delay) = (0.1, Span::ZERO);
-        refused("spikes", &|plan| {
+        assert_refused("spikes", &|plan| {
             plan.spikes = Some(Spikes { share, delay })
         });
         let (every, lasts) = (Span::from_s(1.0), Span::from_s(1.0));
         let often = Some(Recalibration { every, lasts });
-        refused("recalibration", &|plan| plan.recalibration = often);
+        assert_refused("recalibration", &|plan| plan.recalibration = often);
         for wrong in [
             vec![outage(1.0, 1.0)],
             vec![outage(1.0, 3.0), outage(2.0, 4.0)],
         ] {
-            refused("outages", &|plan| plan.outages = wrong.clone());
+            assert_refused("outages", &|plan| plan.outages = wrong.clone());
         }
         let outages = vec![outage(1.0, 3.0), outage(2.0, 4.0)];
         let plan = FaultPlan {

@@ -1,10 +1,9 @@
-//! Locates blocks if read completions scatter so much that they distinguish a track from the next,
-//! but not a sector from the next.
+//! Locates blocks if read completions scatter so much that they distinguish tracks but not sectors.
 //!
-//! Between two tracks the angle jumps by a skew, which is much longer than a sector. The first
-//! block of each track is therefore exact. It is not known which sectors of a track are slipped:
-//! they are recorded at its end. Skews are assumed to be whole sectors, and measured between tracks
-//! as far apart as possible. Important decisions take many reads.
+//! From one track to the next the angle jumps by a skew, which is much longer than a sector, so the
+//! first block of each track is found exactly. The slipped sectors of a track are not: they are
+//! recorded at its end. Skews are assumed to be whole sectors, and are measured between tracks as
+//! far apart as possible. Important decisions take many reads.
 
 use super::{TimingLocator, blocks_in_line};
 use crate::Error;
@@ -14,23 +13,23 @@ use crate::layout::zone_map::{self, Pattern, Run, Tracks, ZoneMap};
 
 /// Minimum difference of angles that a check distinguishes, in standard deviations of one read.
 const MIN_SEPARATION: f64 = 3.0;
-/// Minimum skew for such checks, in the same unit.
+/// Minimum skew for these checks, in standard deviations of one read.
 const SKEW_MIN: f64 = 4.5;
-/// Number of reads of a block that determine the track with which it is in line.
+/// Number of reads of a block that determine with which track it is in line.
 const READS: u32 = 32;
-/// Maximum number of reads per check for the few decisions that matter most.
+/// Maximum number of reads per check for the most important decisions.
 const READS_PER_DECISION_MAX: f64 = 2_000.0;
-/// Standard deviation of a number of slipped sectors.
+/// Target standard deviation of a measured number of slipped sectors.
 const SLIPS_DEVIATION: f64 = 0.3;
 /// Number of reads of a block that locate it roughly.
 const FEW_READS: u32 = 10;
-/// Maximum number of reads of a block for one result.
+/// Maximum number of reads of a block for one measurement.
 const READS_MAX: f64 = 3_000.0;
-/// Minimum distance between different values, in standard deviations.
+/// Minimum difference between values that count as different, in standard deviations.
 const MIN_DIFFERENCE: f64 = 4.5;
 /// Target standard deviation of a measured whole number.
 const WHOLE_DEVIATION: f64 = 0.12;
-/// Number of cylinders over which a measured skew is accurate enough for any zone.
+/// Maximum number of cylinders over which skews are measured; this is accurate enough for any zone.
 const MAX_CYLINDERS: u64 = 512;
 
 impl TimingLocator<'_, '_> {
@@ -39,15 +38,15 @@ impl TimingLocator<'_, '_> {
         !self.phases.resolves_sectors(sectors)
     }
 
-    /// Returns true if a block ends near an angle, by a check that only distinguishes tracks.
+    /// Returns true if a block ends near an angle. This check distinguishes only tracks.
     pub(super) fn is_near(&mut self, at: u64, angle: f64) -> Result<bool, Error> {
         let away = MIN_SEPARATION * self.phases.noise;
         self.phases.is_likelier_at(at, angle, away)
     }
 
-    /// Maps the zone that begins with block `next`, after the last one. The first tracks of a zone
-    /// may be nearly in line with the last zone, so the zone is extended backwards for as long as
-    /// the preceding blocks are where its own tracks predict them.
+    /// Maps the zone that begins with block `next`. Its first tracks may be nearly in line with the
+    /// last zone, and mapped as part of it. So the new zone is extended backwards for as long as
+    /// its tracks predict the angles of the preceding blocks.
     pub(super) fn next_coarse_zone(
         &mut self,
         next: u64,
@@ -81,7 +80,7 @@ impl TimingLocator<'_, '_> {
         Ok(zone)
     }
 
-    /// Returns the starts of tracks at which block `at` may be, from `min` on, in ascending order.
+    /// Returns the starts of tracks where block `at` may be, from `min` on, in ascending order.
     pub(super) fn track_starts(
         &mut self,
         tracks: &Tracks,
@@ -102,7 +101,7 @@ impl TimingLocator<'_, '_> {
         Ok(starts.map(|track| track * sectors).collect())
     }
 
-    /// Underestimates the sectors slipped between a block and one out of line on its track.
+    /// Returns a lower bound on the number of sectors slipped between two blocks of a track.
     pub(super) fn slips_on_track(
         &mut self,
         tracks: &Tracks,
@@ -116,7 +115,7 @@ impl TimingLocator<'_, '_> {
         Ok((min < MAX_SLIPS as f64).then_some(min as u64))
     }
 
-    /// Returns true if blocks are as far apart as their positions rather than `away` sectors off.
+    /// Returns true if blocks are as far apart as their positions, rather than `away` sectors off.
     pub(super) fn are_exactly_apart(
         &mut self,
         tracks: &Tracks,
@@ -180,7 +179,7 @@ impl TrackPiece {
     }
 }
 
-/// The tracks of a zone while they are followed.
+/// The first tracks of a zone.
 struct TrackPieces {
     all: Vec<TrackPiece>,
     /// Angle from block to block, in revolutions.
@@ -190,7 +189,7 @@ struct TrackPieces {
 }
 
 impl TrackPieces {
-    /// Returns the most common number of blocks.
+    /// Returns the most common number of blocks of a piece.
     fn usual(&self) -> u64 {
         let blocks = self.all.iter().map(|piece| piece.blocks);
         let count = |usual: u64| blocks.clone().filter(|&blocks| blocks == usual).count();
@@ -198,7 +197,7 @@ impl TrackPieces {
         usual.unwrap_or(0)
     }
 
-    /// Converts the pieces to tracks with whole jumps, which are equal if within `scatter` sectors.
+    /// Converts the pieces to tracks. Averages and rounds jumps that differ by less than `scatter`.
     fn runs(&self, sectors: u64, scatter: f64) -> Vec<Run> {
         let revolution = sectors as f64;
         let begin = |piece: &TrackPiece| piece.angle * revolution - 1.0;
@@ -223,7 +222,7 @@ impl TrackPieces {
             };
             starts.push(starts[n] + jump);
         }
-        // All starts were measured equally often, so the mean deviation corrects the first.
+        // The mean deviation of all starts corrects the first one.
         let off = |(piece, start): (&TrackPiece, &f64)| wrap(begin(piece) - start, sectors);
         let off = self.all.iter().zip(&starts).map(off).sum::<f64>() / starts.len() as f64;
         let run = |(piece, start): (&TrackPiece, f64)| Run {
@@ -246,7 +245,7 @@ fn cluster_means(numbers: &[f64], scatter: f64) -> Vec<f64> {
 }
 
 impl TimingLocator<'_, '_> {
-    /// Like [`Self::seed`], given a sector's angle, `step`, measured over `over` sectors.
+    /// Like [`Self::seed`], given the angle of a sector, `step`, measured over `over` sectors.
     pub(super) fn coarse_seed(
         &mut self,
         first: u64,
@@ -255,7 +254,6 @@ impl TimingLocator<'_, '_> {
         before: Option<&ZoneMap>,
     ) -> Result<Option<(Tracks, u64)>, Error> {
         let about = 1.0 / step;
-        // Few skews are longer than a quarter of a revolution.
         let is_hopeless = SKEW_MIN * self.phases.noise > 0.25;
         let reads = self.phases.reads_per_check(about as u64);
         if is_hopeless || reads > READS_PER_DECISION_MAX {
@@ -306,7 +304,7 @@ impl TimingLocator<'_, '_> {
         let mut is_in_line =
             |n: u64| self.is_near(at + n, (angle + n as f64 * step).rem_euclid(1.0));
         let mut blocks = blocks_in_line(guess, max, &mut is_in_line)?;
-        // One check in many thousands is wrong.
+        // A check may be wrong, though rarely.
         while blocks < max && is_in_line(blocks)? {
             blocks = blocks_in_line(blocks + 1, max, &mut is_in_line)?;
         }
@@ -326,8 +324,8 @@ impl TimingLocator<'_, '_> {
         Ok(blocks)
     }
 
-    /// Returns the sectors per track: the number of blocks, or more if the angle of a sector is
-    /// smaller. The difference is measured in the first zone and used for the others.
+    /// Returns the sectors per track: the usual number of blocks plus the spare sectors that the
+    /// angle of a sector shows. That number is measured in the first zone only.
     fn whole_sectors(&mut self, pieces: &TrackPieces) -> Result<u64, Error> {
         let usual = pieces.usual();
         if let Some(spare) = self.spare {
@@ -358,7 +356,7 @@ impl TimingLocator<'_, '_> {
         Ok((turned + angle_to(0.0, off)) / length as f64)
     }
 
-    /// Refines the tracks of a pattern by skews and an angle measured between distant tracks.
+    /// Measures the skews of a pattern between distant tracks, and adjusts its offset.
     fn refine(&mut self, pieces: &TrackPieces, pattern: &Pattern) -> Result<Tracks, Error> {
         let mut tracks = pattern.tracks.clone();
         let zone = TrackSequence {
@@ -374,7 +372,7 @@ impl TimingLocator<'_, '_> {
         let turn = self.cylinder_turn(&zone, tracks.sectors, turn)?;
         let revolution = tracks.sectors as f64;
         tracks.cylinder_skew = (turn - switches * tracks.track_skew).rem_euclid(revolution);
-        // The new skews move the first track.
+        // The new skews change the angle of the first track.
         let off = |piece: usize| {
             let begin = pieces.all[piece].angle - 1.0 / revolution;
             let expected = tracks.track_angle((zone.track + piece) as u64) / revolution;
@@ -400,7 +398,7 @@ impl TimingLocator<'_, '_> {
         Ok((tracks.track_skew + wrap(off, tracks.sectors) / switches).round())
     }
 
-    /// Measures the turn of each cylinder, about `turn` sectors, over longer and longer distances.
+    /// Measures the rotation of each cylinder, about `turn` sectors, over increasing distances.
     fn cylinder_turn(
         &mut self,
         zone: &TrackSequence<'_>,
@@ -437,18 +435,18 @@ impl TimingLocator<'_, '_> {
         Ok(turn.round())
     }
 
-    /// Measures the angle between two blocks in sectors, less whole revolutions.
+    /// Measures the angle between two blocks in sectors, ignoring whole revolutions.
     fn turned(&mut self, from: u64, to: u64, sectors: u64, reads: u32) -> Result<f64, Error> {
         Ok(self.phases.between(from, to, reads)? * sectors as f64)
     }
 
-    /// Returns how many reads determine a whole number from measurements of a multiple of it.
+    /// Returns the number of reads that determines a whole number if a multiple of it is measured.
     fn reads_of_whole(&self, sectors: u64, multiple: f64) -> u32 {
         let reads = 2.0 * (self.scatter(sectors) / multiple / WHOLE_DEVIATION).powi(2);
         reads.clamp(f64::from(FEW_READS), READS_MAX).ceil() as u32
     }
 
-    /// Returns the first block of the track that holds block `at`, which slips may have shifted.
+    /// Returns the first block of the track that holds block `at`.
     fn track_begin(&mut self, at: u64, sectors: u64) -> Result<u64, Error> {
         let angle = self.phases.mean(at, READS)?;
         let max = sectors.min(at + 1);
@@ -460,13 +458,13 @@ impl TimingLocator<'_, '_> {
     }
 }
 
-/// The followed tracks of a zone, once the ends of its cylinders are known.
+/// The first tracks of a zone, once it is known where cylinders end.
 struct TrackSequence<'a> {
     pieces: &'a TrackPieces,
     surfaces: usize,
     /// Index of the first piece's track within its cylinder.
     track: usize,
-    /// Index of the first piece that begins with its track.
+    /// Index of the first piece that begins at the start of its track.
     first: usize,
 }
 
@@ -487,7 +485,7 @@ impl TrackSequence<'_> {
         let on_head = |head: usize| {
             let all = self.pieces.all.iter().enumerate().skip(self.first);
             let same = all.filter(|(n, _)| (self.track + n) % self.surfaces == head);
-            // One or two missing blocks are slipped sectors.
+            // If one or two blocks are missing, they are slipped sectors.
             let whole = |blocks: u64| if blocks + 2 < usual { blocks } else { usual };
             same.map(|(_, piece)| whole(piece.blocks)).max()
         };
@@ -496,7 +494,7 @@ impl TrackSequence<'_> {
     }
 }
 
-/// Reduces a number of sectors by whole revolutions, to at most half of one in either direction.
+/// Subtracts whole revolutions from a number of sectors, leaving at most half of one either way.
 fn wrap(turned: f64, sectors: u64) -> f64 {
     let revolution = sectors as f64;
     turned - (turned / revolution).round() * revolution

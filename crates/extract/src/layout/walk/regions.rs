@@ -1,11 +1,11 @@
-//! Regions of one size that hold equally many blocks: one check per region finds its slips.
+//! Walks through regions of equal size that hold equally many blocks, with one check per region.
 
 use super::{BlockLocator, Change, MAX_SLIPS, RegionRule, Walk};
 use crate::Error;
 use crate::layout::zone_map::length;
 
 impl<L: BlockLocator> Walk<'_, L> {
-    /// Advances through a region, or to its first exception. Returns true if the zone has ended.
+    /// Advances to the end of a region or the first exception. Returns true if the zone has ended.
     pub(super) fn region(&mut self, rule: RegionRule) -> Result<bool, Error> {
         let begin = self.position / rule.region * rule.region;
         let end = begin + rule.region;
@@ -27,7 +27,7 @@ impl<L: BlockLocator> Walk<'_, L> {
             let is_there = if self.resolves_sectors() {
                 self.is_at(probe, position)?
             } else {
-                // Slipped sectors may recur for a while, like spare ones.
+                // Like spare sectors, slipped ones may recur for a while.
                 self.is_far_in_line(probe, position)?
                     && (rule.front || last == self.capacity || self.is_at(last, end)?)
             };
@@ -58,7 +58,7 @@ impl<L: BlockLocator> Walk<'_, L> {
     }
 
     /// Returns true if the few positions missing at the end of the last region are spares. If
-    /// checks do not resolve sectors, slips recorded at the ends of tracks may recur like spares.
+    /// checks do not resolve sectors, they may be slips, which are also recorded there.
     pub(super) fn is_regular(&mut self, rule: RegionRule) -> Result<bool, Error> {
         if self.resolves_sectors() || rule.spares > MAX_SLIPS || rule.front {
             return Ok(true);
@@ -84,16 +84,16 @@ impl<L: BlockLocator> Walk<'_, L> {
         Ok(is_regular)
     }
 
-    /// Returns the last end of a track, up to block `last`, at which previous slips are visible. If
-    /// checks do not resolve sectors, slips on the last track of a region move no other block.
+    /// Returns the last end of a track, up to block `last`, at which earlier slips would show. If
+    /// checks do not resolve sectors, slips on the last track of a region do not show.
     fn visible_end(&self, last: u64) -> u64 {
         let back = self.expected(last) % self.sectors();
         let is_visible = self.resolves_sectors() || last <= self.block + back;
         if is_visible { last } else { last - back }
     }
 
-    /// Passes over several tracks with one check, if checks are costly and each track has spare
-    /// sectors of its own, so that a slip moves no other track. Returns true if it has done so.
+    /// Tries to pass several tracks with one check, if checks are costly and each track has its own
+    /// spare sectors, so that slips affect no other track. Returns true unless it had no effect.
     fn stride(&mut self, rule: RegionRule) -> Result<bool, Error> {
         let sectors = self.sectors();
         if !self.is_costly() || rule.front || rule.region != sectors {
@@ -120,7 +120,7 @@ impl<L: BlockLocator> Walk<'_, L> {
         Ok(tracks > 1)
     }
 
-    /// Returns true if all tracks from here on are rotated by the slips of the previous region.
+    /// Returns true if the slips of the previous region have rotated all tracks from here on.
     fn rotates_tracks(&mut self, begin: u64) -> Result<bool, Error> {
         let may_turn = self.resolves_sectors() && self.position == begin && begin > 0;
         let Some(rule) = self.rule.filter(|_| may_turn) else {
@@ -147,8 +147,8 @@ impl<L: BlockLocator> Walk<'_, L> {
         Ok(false)
     }
 
-    /// Returns true if a region that holds blocks up to `end` lacks the number of positions that
-    /// the rule demands, given further gaps (from, to).
+    /// Returns true if, with the further `gaps` (from, to), the region that holds blocks up to
+    /// `end` has as many positions without blocks as the rule requires.
     pub(super) fn completes(&self, gaps: &[(u64, u64)], end: u64) -> bool {
         let Some(rule) = self.rule else { return false };
         let begin = (end - 1) / rule.region * rule.region;
@@ -180,8 +180,7 @@ impl<L: BlockLocator> Walk<'_, L> {
 
     /// Returns the rule with regions of this size if the last three regions follow it.
     fn rule_for(&self, region: u64, front: bool) -> Option<RegionRule> {
-        // The first region may be partly reserved. The gap at the front of the current one is
-        // known.
+        // The first region may be partly reserved. Gaps at the front are already known.
         let first = self.zone.lead().div_ceil(region);
         let from = if front { first.max(1) } else { first };
         let last = self.position / region;

@@ -164,7 +164,7 @@ fn responses_from_the_buffer_are_laplace_distributed() {
 /// A read that should have been a hit but was read from the media after some wait: its density is
 /// the share of failures, uniform over a revolution; other reads have the remaining share.
 #[test]
-fn a_failed_read_has_any_angle() {
+fn a_failed_read_may_end_at_any_angle() {
     let noise = Noise {
         failures: 0.03,
         ..NOISE

@@ -124,7 +124,7 @@ proptest! {
     /// arrive just as the cache's data reach the media, so that they are either absorbed
     /// immediately or wait.
     #[test]
-    fn a_drive_like_the_model_is_followed(
+    fn predictions_follow_a_drive_like_the_model(
         steps in stream(400..401),
         buffer in 0..BUFFERS.len(),
     ) {

@@ -24,8 +24,8 @@ use crate::statistics::Access;
 use crate::worker::ConnectionError;
 
 impl IscsiTarget {
-    /// Handles a message, and the messages that have waited for it.
-    /// Fails if the connection must be closed.
+    /// Handles a message, and then the messages that were waiting for it. Fails if the connection
+    /// must be closed.
     pub(super) fn handle_message(
         &mut self,
         origin: Origin,
@@ -39,12 +39,12 @@ impl IscsiTarget {
         };
         if let Message::DataOut(message) = message {
             if let Some(data) = session.keep_early_data(origin.connection, &message, data)? {
-                self.data(origin, &message, &data, clients, now);
+                self.receive_data(origin, &message, &data, clients, now);
             }
             return Ok(());
         }
         if let Some((is_immediate, command)) = command_number(&message) {
-            match session.window.order(is_immediate, command) {
+            match session.window.consume_number(is_immediate, command) {
                 Order::Next => {}
                 Order::Ahead => {
                     return session.keep_early(origin.connection, command, message, data);
@@ -65,14 +65,14 @@ impl IscsiTarget {
             };
             self.serve(origin, &early.message, early.data, clients, now);
             for (message, data) in &early.parts {
-                self.data(origin, message, data, clients, now);
+                self.receive_data(origin, message, data, clients, now);
             }
             self.touched.push(number);
         }
         Ok(())
     }
 
-    /// Handles a message, other than data, whose turn it is.
+    /// Handles a message, other than [`DataOut`], whose turn it is.
     fn serve(
         &mut self,
         origin: Origin,
@@ -82,8 +82,12 @@ impl IscsiTarget {
         now: HostInstant,
     ) {
         match message {
-            Message::Command(command) => return self.command(origin, command, &data, clients, now),
-            Message::TaskRequest(request) => return self.manage(origin, request, clients, now),
+            Message::Command(command) => {
+                return self.start_command(origin, command, &data, clients, now);
+            }
+            Message::TaskRequest(request) => {
+                return self.manage_tasks(origin, request, clients, now);
+            }
             Message::LogoutRequest(request) => return self.log_out(origin, request, clients),
             _ => {}
         }
@@ -94,7 +98,7 @@ impl IscsiTarget {
             // The answer to the target's own ping.
             Message::NopOut(ping) if ping.tag == Tag::NONE => {}
             Message::NopOut(ping) => answer_ping(connection, ping, data),
-            Message::TextRequest(request) => self.text(connection, request, &data),
+            Message::TextRequest(request) => self.answer_text(connection, request, &data),
             Message::Snack(_) => {
                 let header = message.emit(Lengths::of_data(data.len()));
                 connection.reject(reject_reason::SNACK, header);
@@ -109,7 +113,7 @@ impl IscsiTarget {
     }
 
     /// Answers a text request: a normal session lists only its own target.
-    fn text(&self, connection: &mut Connection, request: &TextRequest, data: &[u8]) {
+    fn answer_text(&self, connection: &mut Connection, request: &TextRequest, data: &[u8]) {
         let facts = std::slice::from_ref(&self.facts);
         let answer = targets(data, &connection.address, facts);
         let max = (connection.parameters.max_send as usize).min(MAX_SEGMENT);
@@ -169,7 +173,7 @@ impl IscsiTarget {
         }
     }
 
-    fn command(
+    fn start_command(
         &mut self,
         origin: Origin,
         command: &iscsi::Command,
@@ -251,7 +255,7 @@ impl IscsiTarget {
         self.continue_task(origin, command.tag, next_step, clients, now);
     }
 
-    fn data(
+    fn receive_data(
         &mut self,
         origin: Origin,
         message: &DataOut,
@@ -294,7 +298,7 @@ impl IscsiTarget {
             Err(error) => {
                 self.statistics.counts.refused += 1;
                 self.check(origin, tag, &error.sense(), clients);
-                // Tasks may have waited for this one.
+                // Other tasks may have waited for this one.
                 self.start_tasks(origin.session, now);
             }
         }
@@ -345,7 +349,7 @@ impl IscsiTarget {
         );
     }
 
-    fn manage(
+    fn manage_tasks(
         &mut self,
         origin: Origin,
         request: &TaskRequest,
@@ -397,11 +401,11 @@ impl IscsiTarget {
             }
             function::CLEAR_TASK_SET => {
                 unit.clear_task_set(at, initiator);
-                self.drop_all();
+                self.drop_all_tasks();
             }
             function::UNIT_RESET | function::WARM_RESET | function::COLD_RESET => {
                 unit.reset(at);
-                self.drop_all();
+                self.drop_all_tasks();
             }
             function::REASSIGN => return task_response::NO_REASSIGNMENT,
             _ => return task_response::NOT_SUPPORTED,
@@ -415,7 +419,7 @@ impl IscsiTarget {
         };
         let (initiator, tag) = (session.initiator, request.task);
         let Some(task) = session.task_mut(tag) else {
-            // It may be in transit on another connection, or waiting for its turn.
+            // The task may be in transit on another connection, or waiting for its turn.
             return if session.skip(request.task_command) {
                 task_response::COMPLETE
             } else {
@@ -433,8 +437,7 @@ impl IscsiTarget {
         task_response::COMPLETE
     }
 
-    /// Drops all tasks of all sessions.
-    fn drop_all(&mut self) {
+    fn drop_all_tasks(&mut self) {
         for (_, session) in &mut self.sessions {
             session.drop_tasks(|_| true);
         }
@@ -466,7 +469,7 @@ fn answer_ping(connection: &mut Connection, ping: &NopOut, mut data: Vec<u8>) {
     connection.send(Message::NopIn(answer), data);
 }
 
-/// Maximum length of lists that contain their own length, in bytes: far above any defect list.
+/// Maximum bytes of a list that contains its own length: far more than any defect list needs.
 const MAX_LIST: usize = 1 << 20;
 
 struct CommandEffect {
@@ -503,15 +506,16 @@ impl CommandEffect {
     }
 }
 
-/// Shortens a write to `max` blocks, the data that the initiator has (RFC 7143, "SCSI Command": the
-/// expected length limits the transfer, and the residual count reports the difference).
+/// Shortens a write to `max` blocks, because the initiator will send no more (RFC 7143, "SCSI
+/// Command": the expected length limits the transfer, and the residual count reports the
+/// difference).
 fn shorten_write(block: &[u8], max: u64) -> Option<Vec<u8>> {
     let mut command = Command::parse(block).ok()?;
     match &mut command {
         Command::Write { size, blocks, .. } | Command::WriteAndVerify { size, blocks, .. } => {
             blocks.count = u64::from(blocks.count).min(max) as u32;
             if blocks.count == 0 && *size == Size::Six {
-                // In six-byte commands zero means 256 blocks.
+                // In six-byte commands, zero means 256 blocks.
                 *size = Size::Ten;
             }
         }

@@ -1,4 +1,4 @@
-//! Known reasons, and counts of verdicts.
+//! Tests known reasons, and counts of verdicts.
 
 use super::*;
 use crate::claim::{Count, KnownReason, Number, Verdicts};
@@ -43,8 +43,8 @@ fn a_reason_explains_only_what_is_within_its_bounds() {
     assert!(!judge(&claim, TWO_FAIL).explained);
 }
 
-/// A number is outside the bounds only if its whole interval is: 1.5 with half-widths of 4.303
-/// times 0.1 / sqrt(3), which is 0.248, reaches 1.252 and not 1.2.
+/// A number is outside the bounds only if its whole interval is: 1.5 with a half-width of 4.303
+/// times 0.1 / sqrt(3), which is 0.248, reaches down to 1.252.
 #[test]
 fn an_interval_that_reaches_the_bounds_is_within() {
     let runs: [[&[f64]; 3]; 3] = [
@@ -90,7 +90,7 @@ fn incomplete_reasons_are_refused() {
         ),
         (
             "evidence = \"conjecture\"\ncommand = \"c\"\nat_least = 1\nat_most = 2",
-            "known.command: found \"c\", expected it to be absent, as evidence is \"conjecture\"",
+            "known.command: found \"c\", expected no command, as evidence is \"conjecture\"",
         ),
         (
             "evidence = \"guess\"\nat_least = 1\nat_most = 2",

@@ -28,7 +28,8 @@ pub fn drives_section(runs: &[Run]) -> Result<String, String> {
     let head = format!("way | drives | meet all | {MISSES}");
     let _ = write!(
         page,
-        "\n## Summary\n\nNumbers of drives that meet all bounds, and that miss each bound.\n\n{}",
+        "\n## Summary\n\nNumbers of drives: those that meet all bounds, and those that miss each \
+         bound.\n\n{}",
         table(1, &head, &summary)
     );
     for way in &ways {
@@ -68,7 +69,7 @@ fn cells_of(found: &Findings) -> [String; 7] {
         (false, true) => "all tracks and zones".to_owned(),
         (false, false) => format!("tracks: {}; zones: {}", tracks.text(), zones.text()),
     };
-    let (worst, off) = found.worst_sum();
+    let (worst, difference_ms) = found.worst_sum();
     let [right, unknown, wrong] = [Verdict::Right, Verdict::NotDeterminable, Verdict::Wrong]
         .map(|verdict| found.facts_that_are(verdict).count());
     [
@@ -79,7 +80,7 @@ fn cells_of(found: &Findings) -> [String; 7] {
             "{:.2}, {:.2}",
             found.read_seeks.multiple, found.write_seeks.multiple
         ),
-        format!("{off:+.4} {worst}"),
+        format!("{difference_ms:+.4} {worst}"),
         format!("{right} / {unknown} / {wrong}"),
         found.worst_sequence().map_or(String::new(), |worst| {
             format!(
@@ -92,7 +93,7 @@ fn cells_of(found: &Findings) -> [String; 7] {
     ]
 }
 
-/// Returns the numbers of drives that meet all bounds, and that miss each, in one way.
+/// Returns the row of the summary for one way of measuring.
 fn summary(title: &str, runs: &[&Run]) -> Vec<String> {
     let count = |miss: &str| runs.iter().filter(|run| run.misses(miss)).count();
     let misses = MISSES.split(" | ").map(count);
@@ -156,7 +157,7 @@ fn deviations(runs: &[&Run]) -> String {
     format!("\nDeviations:\n\n{lines}")
 }
 
-/// Returns what the suite cannot determine, over all drives.
+/// Returns the section on values that the suite cannot determine, with the number of drives.
 fn undetermined_section(runs: &[Run]) -> String {
     let mut reasons: BTreeMap<(&str, &str), usize> = BTreeMap::new();
     let translated = runs.iter().filter(|run| run.way == BEST);
@@ -188,7 +189,7 @@ const REPLAYED: [&str; 3] = ["hp-c2247", "dec-rz26", "seagate-st41601n"];
 /// The ways whose specifications are replayed.
 const REPLAYED_WAYS: [&str; 3] = [BEST, "notches", "timing"];
 
-/// The largest difference between the demerits.
+/// The largest allowed difference between the demerits.
 const MAX_DIFFERENCE_MS: f64 = 0.02;
 
 /// The part of the output of `diskarm validate --json` that is used here.
@@ -209,7 +210,7 @@ is of another drive of that time. Times in ms.
 
 ";
 
-/// Returns the section on replays; a note if the traces are absent.
+/// Returns the section on replays, which is only a note if the traces are absent.
 pub fn replays(root: &Path, folder: &Path, runs: &[Run]) -> Result<String, String> {
     if !root.join(MEASUREMENTS).is_dir() {
         eprintln!("extraction: {MEASUREMENTS} is absent: no replays");

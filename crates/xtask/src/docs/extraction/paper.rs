@@ -7,8 +7,8 @@ use std::path::Path;
 use serde::Deserialize;
 
 use super::run::{BEST, Findings, Run, Verdict, specification};
-use crate::at;
 use crate::docs::{entries, table};
+use crate::file_error;
 
 const PAPER: &str = include_str!("paper.toml");
 
@@ -54,7 +54,7 @@ tables in places. The suite is right if it finds what the specification says. Ve
 - any other difference is explained, or is **off**.
 ";
 
-/// Times that differ by less are equal.
+/// Times that differ by less count as equal.
 const TOLERANCE_MS: f64 = 0.02;
 
 /// Returns the section, for the drives that were measured.
@@ -68,10 +68,10 @@ pub fn section(root: &Path, folder: &Path, runs: &[Run]) -> Result<String, Strin
             continue;
         };
         let read = |path: &Path| {
-            let text = fs::read_to_string(path).map_err(|error| at(path, error))?;
+            let text = fs::read_to_string(path).map_err(|error| file_error(path, error))?;
             toml::from_str(&text)
                 .map(Spec)
-                .map_err(|error| at(path, error))
+                .map_err(|error| file_error(path, error))
         };
         let comparison = Comparison {
             given: read(&root.join(CATALOGUE).join(format!("{}.toml", drive.name)))?,
@@ -143,7 +143,7 @@ impl Comparison<'_> {
         }
     }
 
-    /// Each zone as found, with the paper's and the model's values in brackets if they differ.
+    /// Returns each zone as found, with different values of the paper or model in brackets.
     fn zones(&self, drive: &Drive, number: u32) -> String {
         let [given, found] = [&self.given, &self.found].map(Spec::zones);
         let rows = drive.zones.iter().enumerate().map(|(at, paper)| {
@@ -208,7 +208,7 @@ fn value_of(spec: &Spec, cell: &Cell) -> Option<Value> {
     }
 }
 
-/// Returns the key of a value that has a unit of its own.
+/// Returns the key from which a value of a cell is computed.
 fn key_of(value: &str) -> &str {
     match value {
         "segment-kib" => "buffer.segment",
@@ -271,8 +271,8 @@ impl Value {
 impl Spec {
     /// Returns a value by its name in the file of the paper's tables, with `decimals` shown.
     ///
-    /// A name is a key or a value derived from keys: `capacity`, in gigabytes; `rpm`; `slipping`,
-    /// the unit, or none; `sparing`; `segment-kib`; `read-ahead-kib`; `reserved-cylinders`.
+    /// A name is a key or a value derived from keys: `capacity`, in gigabytes; `rpm`; `slipping`, a
+    /// unit or none; `sparing`; `segment-kib`; `read-ahead-kib`; `reserved-cylinders`.
     fn value(&self, name: &str, decimals: usize) -> Option<Value> {
         let sector_bytes = self.float("geometry.sector_bytes").unwrap_or(512.0);
         let bytes = |key: &str, unit: f64| {
@@ -317,9 +317,9 @@ impl Spec {
             .filter_map(toml::Value::as_table)
     }
 
-    /// Returns the zones: first and last cylinder, sectors per track, offset, track skew,
-    /// cylinder skew, reserved tracks and spare tracks, as in the paper's tables. Reserved sectors
-    /// are counted in tracks; spare ones are tracks only if sparing is by track.
+    /// Returns the zones: first and last cylinder, sectors per track, offset, track skew, cylinder
+    /// skew, reserved tracks and spare tracks, as in the paper's tables. Reserved sectors are
+    /// counted in tracks; spares are tracks only if sparing is by track.
     fn zones(&self) -> Vec<[f64; 8]> {
         let is_by_track = self.sparing_unit() == Some("tracks");
         let row = |zone: &toml::Table| {
@@ -363,7 +363,7 @@ impl Spec {
         self.zone_tables().any(|zone| zone.contains_key("slips"))
     }
 
-    /// Returns how many cylinders precede the first block: unmapped, or reserved in the first zone.
+    /// Returns the number of unmapped or reserved cylinders before the first block.
     fn reserved_cylinders(&self) -> Option<f64> {
         let first = *self.zones().first()?;
         let surfaces = self.float("geometry.surfaces")?;
@@ -391,7 +391,7 @@ impl Spec {
     }
 }
 
-/// Converts a number, or a string that begins with a number and has a unit.
+/// Converts a number, or a string of a number and a unit.
 fn number(value: &toml::Value) -> Option<f64> {
     match value {
         toml::Value::Integer(number) => Some(*number as f64),
@@ -436,7 +436,7 @@ mod tests {
     }
 
     #[test]
-    fn times_are_compared_with_the_paper_as_times_and_counts_exactly() {
+    fn times_have_a_tolerance_and_counts_must_be_equal() {
         let number = |number| Value {
             number: Some(number),
             shown: String::new(),
@@ -493,7 +493,7 @@ read_completion = \"0.113 ms\"
 ";
 
     #[test]
-    fn values_are_shown_as_the_paper_shows_them() {
+    fn values_have_the_form_of_the_paper() {
         let spec = Spec(toml::from_str(TEXT).unwrap());
         let shown = |name, decimals| spec.value(name, decimals).map(|value| value.shown);
         for (name, decimals, expected) in [

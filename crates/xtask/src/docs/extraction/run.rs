@@ -7,7 +7,7 @@ use serde::Deserialize;
 /// The way whose specifications are compared with the paper.
 pub const BEST: &str = "translate";
 
-/// Returns the file of the specification that was found in a drive.
+/// Returns the file of the specification that the suite found in a drive.
 pub fn specification(folder: &Path, drive: &str, way: &str) -> PathBuf {
     folder.join(format!("{drive}-{way}.toml"))
 }
@@ -61,7 +61,7 @@ pub struct Counted {
 }
 
 impl Counted {
-    /// Returns `found of all`, with the number of those that do not exist.
+    /// Returns `found of all`, with the number of wrong ones.
     pub fn text(&self) -> String {
         let found = format!("{} of {}", self.right, self.given);
         match self.wrong {
@@ -92,7 +92,7 @@ pub struct Fact {
     pub reason: Option<String>,
 }
 
-/// Sequential requests: what they do, and their mean response, given and found.
+/// Sequential requests and their mean responses, given and found.
 #[derive(Deserialize)]
 pub struct Sequence {
     pub op: String,
@@ -124,7 +124,7 @@ impl Findings {
         worst.map_or(("none", 0.0), |(name, max)| (name, max))
     }
 
-    /// Returns the sequential requests whose mean response is off most, in proportion.
+    /// Returns the sequential requests whose mean response deviates most, in percent.
     pub fn worst_sequence(&self) -> Option<&Sequence> {
         let error = |one: &&Sequence| one.percent().abs();
         self.sequences

@@ -20,7 +20,6 @@ pub struct StudyFigure {
     pub path: String,
 }
 
-/// A study and its claims.
 pub type Section<'a> = (&'a StudyEntry, &'a Study);
 
 /// Returns the index: the number of claims of each paper by verdict.
@@ -246,20 +245,20 @@ fn section(listed: &StudyEntry, study: &Study) -> String {
         ""
     };
     let (source, cells) = (&listed.source, listed.cells);
-    let place = fill(&format!("{source}; {cells} cells{traces}."), MAX_COLUMNS);
-    let _ = writeln!(text, "{place}\n");
+    let source_line = fill(&format!("{source}; {cells} cells{traces}."), MAX_COLUMNS);
+    let _ = writeln!(text, "{source_line}\n");
     text += "| claim | where | theirs | ours | verdict |\n|---|---|---|---|---|\n";
     let mut notes = Vec::new();
     for claim in &study.claims {
         let mut shown = verdict(claim);
         if let Some(known) = claim.known.as_ref().filter(|_| claim.verdict != "holds") {
             let note = known.note();
-            let place = notes.iter().position(|other| *other == note);
-            let place = place.unwrap_or_else(|| {
+            let index = notes.iter().position(|other| *other == note);
+            let index = index.unwrap_or_else(|| {
                 notes.push(note);
                 notes.len() - 1
             });
-            shown += &format!(" [{}]", place + 1);
+            shown += &format!(" [{}]", index + 1);
         }
         let cells = [
             &claim.says,
@@ -277,7 +276,6 @@ fn section(listed: &StudyEntry, study: &Study) -> String {
     text
 }
 
-/// Joins the cells of a row.
 fn join_cells(cells: &[&String]) -> String {
     let cells: Vec<String> = cells.iter().map(|cell| cell.replace('|', "\\|")).collect();
     cells.join(" | ")

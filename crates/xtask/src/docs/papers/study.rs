@@ -18,7 +18,7 @@ pub struct StudyEntry {
 }
 
 impl StudyEntry {
-    /// Returns true if it repeats the paper `name`: its source begins with that name.
+    /// Returns true if the study repeats the paper `name`: its source begins with that name.
     pub fn is_of(&self, name: &str) -> bool {
         self.source.split(',').next() == Some(name)
     }
@@ -104,7 +104,7 @@ impl KnownReason {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Paper {
-    /// As in the sources of studies.
+    /// The name, with which the sources of its studies begin.
     pub name: String,
     /// Authors, title and year.
     pub title: String,
@@ -114,7 +114,7 @@ pub struct Paper {
 }
 
 impl Paper {
-    /// Returns the path of its page, from `docs`, without the ending.
+    /// Returns the path of the page, from `docs`, without the extension.
     pub fn page(&self) -> String {
         let papers = || format!("papers/{}", self.name);
         self.illustrated.clone().unwrap_or_else(papers)
@@ -129,11 +129,11 @@ pub struct Conclusion {
     pub says: String,
     /// The section in which the paper draws it.
     pub place: String,
-    /// Studies, each with words that are in the claims; all claims of the study if empty.
+    /// Names of studies, each with words from the claims; empty words select all claims.
     pub claims: Vec<(String, String)>,
 }
 
 /// All papers, in the order of the index.
 pub static PAPERS: LazyLock<Vec<Paper>> = LazyLock::new(|| {
-    entries("papers.toml", "paper", include_str!("papers.toml")).expect("a valid file")
+    entries("papers.toml", "paper", include_str!("papers.toml")).expect("papers.toml is valid")
 });

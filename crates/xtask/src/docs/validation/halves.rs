@@ -73,11 +73,12 @@ const HEAD: &str = "drive | requests | measured mean | mean, given | demerit, gi
 fn demerits_of(root: &Path, drive: &Drive) -> Result<Vec<String>, String> {
     let trace = trace(&drive.name);
     let rows = format!("{}..", middle(root, &drive.name)?);
-    let with = |name: &str| -> Result<Report, String> {
+    let validate = |name: &str| -> Result<Report, String> {
         let arguments = ["validate", "--drive", name, "--rows", &rows, &trace];
         program::json(root, &arguments)
     };
-    let (given, fitted) = (with(&drive.name)?, with(&calibrated_name(&drive.name))?);
+    let given = validate(&drive.name)?;
+    let fitted = validate(&calibrated_name(&drive.name))?;
     let disksim = DISKSIM.second_half_demerit_ms.get(&drive.name).copied();
     Ok(row(drive, &given, &fitted, disksim))
 }

@@ -14,7 +14,7 @@ const DRIVE: &str = "hp-c2247";
 const REQUESTS: &str = "250000";
 const SEEDS: [&str; 5] = ["1", "2", "3", "4", "5"];
 
-/// Policies by their names in the reference data, and here.
+/// The names of policies in the reference data and in Diskarm.
 const POLICIES: [(&str, &str); 7] = [
     ("FCFS", "fcfs"),
     ("SSTF by LBN", "sstf"),
@@ -25,7 +25,7 @@ const POLICIES: [(&str, &str); 7] = [
     ("SPCTF", "spctf"),
 ];
 
-/// The means that are compared. Seek includes head switches and write settle.
+/// The means that are compared. Seek includes head switches and the settling of writes.
 const QUANTITIES: [&str; 4] = ["response", "service", "seek", "rotational wait"];
 
 /// A difference above this, in percent, is flagged.
@@ -56,7 +56,6 @@ struct Cell {
     ours: [Estimate; QUANTITIES.len()],
 }
 
-/// Compares all runs of the reference data with one of our policies.
 pub fn section(root: &Path) -> Result<String, String> {
     let mut cells = Vec::new();
     let mut runs = DISKSIM.random.clone();
@@ -102,9 +101,9 @@ fn heading() -> String {
 
 {DRIVE}, {REQUESTS} requests of 16 sectors, aligned to 16, uniform over the disk, two thirds of
 them reads, compared with DiskSim 4.0 on the same workload, in its 64-bit port with fixed
-positioning estimates. Ours are means over independent runs with seeds {}, ± half the
-width of the 95 % confidence interval over these (Student's t); DiskSim's intervals are of the same
-kind where available. Each run is
+positioning estimates. Diskarm's values are means over independent runs with seeds {},
+± half the width of the 95 % confidence interval over these (Student's t); DiskSim's intervals are
+of the same kind where available. Each run is
 
     diskarm simulate --drive {DRIVE} --random --requests {REQUESTS} --policy POLICY \\
         --interarrival \"31.2 ms\" (or: --outstanding 64) --seed SEED
@@ -176,7 +175,6 @@ fn causes(cells: &[Cell]) -> String {
                 .cause(policy, quantity)
                 .unwrap_or("not explained yet.");
             let loads = loads.join(",\n  ");
-            // Writing to a string cannot fail.
             let _ = writeln!(
                 text,
                 "* {policy}, mean {quantity}:\n  {loads}.\n  Cause: {cause}"
@@ -199,7 +197,7 @@ struct Estimate {
 /// Returns the estimate from one independent value per seed.
 fn estimate(values: &[f64]) -> Estimate {
     let mean = values.iter().sum::<f64>() / values.len() as f64;
-    let ci95 = half_width_95_of_numbers(values).expect("several seeds");
+    let ci95 = half_width_95_of_numbers(values).expect("there are several seeds");
     Estimate { mean, ci95 }
 }
 

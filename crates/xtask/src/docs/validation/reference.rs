@@ -29,9 +29,9 @@ struct Cause {
 #[derive(Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Run {
-    /// Poisson arrivals or a fixed number outstanding, in words.
+    /// Poisson arrivals or a fixed number of outstanding requests, in words.
     pub load: String,
-    /// As DiskSim names it.
+    /// The name of the policy in DiskSim.
     pub policy: String,
     /// Mean response, service, seek and rotational wait.
     pub means_ms: [f64; 4],
@@ -40,7 +40,7 @@ pub struct Run {
 }
 
 impl Run {
-    /// Returns the option that sets its load, and the value of the option.
+    /// Returns the option that sets the load, and the value of the option.
     pub fn load(&self) -> Result<(&'static str, &str), String> {
         let words = &self.load;
         if let Some(interarrival) = words.strip_prefix("exponential, mean ") {
@@ -63,13 +63,13 @@ impl Disksim {
 }
 
 pub static DISKSIM: LazyLock<Disksim> =
-    LazyLock::new(|| toml::from_str(include_str!("disksim.toml")).expect("disksim.toml"));
+    LazyLock::new(|| toml::from_str(include_str!("disksim.toml")).expect("disksim.toml is valid"));
 
 /// A drive whose measurements are in `data/validation`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Drive {
-    /// The name in the catalogue and of the trace file.
+    /// The name of the drive in the catalogue, and of its trace file.
     pub name: String,
     /// The demerit that its model must not exceed.
     pub bound_us: f64,
@@ -105,9 +105,9 @@ impl std::fmt::Display for Bound {
     }
 }
 
-/// In the order of the document.
+/// The drives, in the order of the document.
 pub static DRIVES: LazyLock<Vec<Drive>> = LazyLock::new(|| {
-    entries("drives.toml", "drive", include_str!("drives.toml")).expect("a valid file")
+    entries("drives.toml", "drive", include_str!("drives.toml")).expect("drives.toml is valid")
 });
 
 #[cfg(test)]

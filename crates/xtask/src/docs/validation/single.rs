@@ -1,4 +1,4 @@
-//! Part of the section on halves: predictions of single requests.
+//! The subsection on predictions of single requests, in the section on halves of traces.
 
 use std::path::Path;
 
@@ -17,12 +17,12 @@ pub struct Report {
     clock: Option<String>,
     unlocked: u64,
     #[serde(flatten)]
-    all: Side,
+    all: Accuracies,
     by_served: Vec<Class>,
 }
 
 #[derive(Deserialize)]
-struct Side {
+struct Accuracies {
     requests: u64,
     #[serde(flatten)]
     model: Accuracy,
@@ -32,7 +32,7 @@ struct Side {
 #[derive(Deserialize)]
 struct Accuracy {
     same_revolution_rate: f64,
-    /// This and the next are absent if no error is below half a revolution.
+    /// This and the next number are absent if no error is below half a revolution.
     median_abs_error_ms: Option<f64>,
     p95_abs_error_ms: Option<f64>,
     within_0_25ms_rate: f64,
@@ -43,10 +43,10 @@ struct Class {
     op: String,
     served: String,
     #[serde(flatten)]
-    side: Side,
+    side: Accuracies,
 }
 
-/// Predictions of the second half of a trace, by the given parameters and by the fitted ones.
+/// Predictions of the second half of a trace, with the given and with the fitted parameters.
 pub struct Predicted {
     drive: &'static Drive,
     given: Report,
@@ -60,17 +60,17 @@ impl Report {
     }
 }
 
-/// Predicts, and plots the errors if the trace has a clock.
+/// Predicts the second half of a drive's trace, and plots the errors if the angle can be followed.
 pub fn predict(root: &Path, drive: &'static Drive) -> Result<Predicted, String> {
     let trace = trace(&drive.name);
     let rows = format!("{}..", middle(root, &drive.name)?);
-    let with = |name: &str, options: &[&str]| -> Result<Report, String> {
+    let validate = |name: &str, options: &[&str]| -> Result<Report, String> {
         let arguments = [
             "validate", "--locked", "--drive", name, "--rows", &rows, &trace,
         ];
         program::json(root, &[&arguments, options].concat())
     };
-    let given = with(&drive.name, &[])?;
+    let given = validate(&drive.name, &[])?;
     let plot = format!("{PLOTS}/{}", plot_of(drive));
     let with_plot = ["--plot", &plot];
     let options = if given.has_clock() {
@@ -78,7 +78,7 @@ pub fn predict(root: &Path, drive: &'static Drive) -> Result<Predicted, String> 
     } else {
         &[]
     };
-    let fitted = with(&calibrated_name(&drive.name), options)?;
+    let fitted = validate(&calibrated_name(&drive.name), options)?;
     Ok(Predicted {
         drive,
         given,
@@ -94,7 +94,7 @@ fn plot_of(drive: &Drive) -> String {
 const ACCURACY: &str = "same_revolution_rate | median_abs_error_ms | p95_abs_error_ms | \
     within_0_25ms_rate";
 
-/// Returns the section: drives with a clock, then the others.
+/// Returns the subsection. Drives whose platter angle can be followed come first.
 pub fn section(all: &[Predicted]) -> String {
     let head = format!("drive | predictor | phase_concentration | {ACCURACY} | required | verdict");
     let (clocked, others): (Vec<_>, Vec<_>) = all.iter().partition(|one| one.given.has_clock());
@@ -111,17 +111,17 @@ Each row is printed by
 
     diskarm validate --locked --rows N/2.. --drive DRIVE {MEASUREMENTS}/TRACE.csv.gz
 
-`same_revolution_rate` is the fraction of requests whose error is under half a revolution; median
-and 95th percentile are of the errors of these, without their signs; `within_0_25ms_rate` is the
-fraction of all requests whose error is at most 0.25 ms. The *trivial* predictor uses the mean
+`same_revolution_rate` is the fraction of requests whose error is under half a revolution; the
+median and the 95th percentile are those of the absolute errors of these; `within_0_25ms_rate` is
+the fraction of all requests whose error is at most 0.25 ms. The *trivial* predictor uses the mean
 response of earlier requests of the same type and size; an improvement over it is the value of
 knowing the drive. *Required*: minimum `same_revolution_rate`, maximum `median_abs_error_ms`.
 `phase_concentration` is 1 when all media accesses end at the predicted angle of the platter, and
-nearly 0 when they end anywhere.
+nearly 0 when they end at random angles.
 
 {}
-The pauses in the traces of {} are nominal, not measured, so that the
-angle is lost with every request, as their `phase_concentration` shows. Predictions of single
+The pauses in the traces of {} are nominal, not measured, so the
+angle is lost at every request, as their `phase_concentration` shows. Predictions of single
 requests mean little for them; they are listed to show this.
 
 {}",
@@ -171,8 +171,8 @@ fn figures(accuracy: &Accuracy) -> [String; 4] {
 fn verdict(bound: &Bound, found: &Accuracy) -> String {
     let mut missed = Vec::new();
     if found.same_revolution_rate < bound.same_revolution_rate {
-        let by = bound.same_revolution_rate - found.same_revolution_rate;
-        missed.push(format!("rate by {by:.4}"));
+        let shortfall = bound.same_revolution_rate - found.same_revolution_rate;
+        missed.push(format!("rate by {shortfall:.4}"));
     }
     match (found.median_abs_error_ms, bound.median_abs_error_ms) {
         (Some(median), Some(max)) if median > max => {
@@ -188,7 +188,7 @@ fn verdict(bound: &Bound, found: &Accuracy) -> String {
     }
 }
 
-/// Returns a drive's errors, as a plot and by class; nothing without a clock.
+/// Returns a plot and a table of a drive's errors; nothing if the angle is unknown.
 pub fn drive_section(one: &Predicted) -> String {
     if !one.given.has_clock() {
         return String::new();
