@@ -23,8 +23,8 @@ pub fn cargo(root: &Path) -> Command {
 
 /// Selects the command line and the measured examples. A single build compiles their common
 /// dependencies only once.
-const PROGRAMS: &str = "--package=diskarm --bin=diskarm --example=generate --example=queue \
-    --example=readers";
+const PROGRAMS: &str = "--package=diskarm --bin=diskarm --package=diskarm-simulate \
+    --example=generate --example=queue --example=readers";
 
 /// Builds all programs and returns the path of the command line; the examples are in the folder
 /// `examples` next to it. Later calls return the same path without building again, even if a

@@ -181,8 +181,8 @@ const REPLAYED: [(&str, &str); 2] = [("vscsi", "seagate-cheetah-st34501n"), ("sr
 /// drive may cost at most 10 % more.
 const QUEUES: [&str; 2] = ["plain", "boxed"];
 
-/// Returns the path of an example: `generate` makes workloads, `queue` serves requests from a queue,
-/// `readers` reads traces.
+/// Returns the path of an example: `generate` makes workloads, `queue` serves requests from a
+/// queue, `readers` reads traces.
 fn example(name: &str) -> Result<PathBuf, String> {
     Ok(program::build()?.with_file_name("examples").join(name))
 }

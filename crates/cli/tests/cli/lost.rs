@@ -32,10 +32,10 @@ fn assert_refused(arguments: &[&str], output: &str, names: &[PathBuf], input: &P
         let message = String::from_utf8(run.stderr).unwrap();
         let why = "which is read and would be lost";
         let found = format!(
-            "error: {output}: found {:?}, expected another file",
+            "error: {output}: found {:?}, expected a different file",
             text(name)
         );
-        let expected = format!("{found} than {flag} {:?}, {why}\n", text(input));
+        let expected = format!("{found} from {flag} {:?}, {why}\n", text(input));
         assert_eq!((run.status.code(), message), (Some(2), expected));
         assert_eq!(fs::read(input).unwrap(), before);
     }

@@ -261,7 +261,7 @@ fn every_command_skips_and_counts_bad_rows() {
         if command[0] == "simulate" {
             let last = notes.pop().unwrap();
             assert!(
-                last.starts_with("one request was outstanding at a time"),
+                last.starts_with("only one request was outstanding at a time"),
                 "{last}"
             );
         }

@@ -144,7 +144,7 @@ fn zones_too_large_for_exact_arithmetic() {
 #[test]
 fn spares_that_do_not_fit_or_are_too_few() {
     assert_refused(
-        "geometry.zones[0].spares: found 20, expected fewer than the 20",
+        "geometry.zones[0].spares: found 20, expected fewer than 20, the size",
         |g| {
             g.zones[0].spares = 20;
         },
@@ -154,7 +154,7 @@ fn spares_that_do_not_fit_or_are_too_few() {
     });
     // The second range has one cylinder, 20 sectors.
     assert_refused(
-        "geometry.zones[0].spares: found 21, expected fewer than the 20",
+        "geometry.zones[0].spares: found 21, expected fewer than 20, the size",
         |g| {
             (g.sparing, g.sparing_range) = (Sparing::SectorsPerRange, 2);
             g.zones[0].spares = 21;
@@ -262,8 +262,8 @@ fn capacity_that_differs_from_the_zones() {
     for unused in [96, u64::MAX] {
         assert_refused(
             &format!(
-                "geometry.unused_sectors: found {unused}, expected fewer than the 96 that \
-                 the zones map"
+                "geometry.unused_sectors: found {unused}, expected fewer than 96, the \
+                 number that the zones map"
             ),
             export(1, unused),
         );
