@@ -1,4 +1,5 @@
-//! Measures the speed of readers: `cargo run --release --package diskarm-simulate --example readers`.
+//! Measures the speed of readers:
+//! `cargo run --release --package diskarm-simulate --example readers`.
 //!
 //! Prints MB/s and records/s of every reader on a trace in memory, for the fastest of several runs,
 //! and its time relative to counting the newlines in the same bytes, which depends less on other
