@@ -125,16 +125,12 @@ fn compare(computed: &BTreeMap<String, String>, is_partial: bool) -> Result<(), 
 }
 
 fn compute(program: &Path, study: Option<&str>) -> Result<BTreeMap<String, String>, String> {
-    let folder = std::env::temp_dir().join(format!("diskarm-digests-{}", std::process::id()));
-    fs::create_dir_all(&folder).map_err(|error| file_error(&folder, error))?;
+    let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
     let mut digests = BTreeMap::new();
-    let computed = match study {
-        None => compute_all(program, &folder, &mut digests),
-        Some(study) => studies(program, &folder, study, &mut digests),
-    };
-    let removed = fs::remove_dir_all(&folder);
-    computed?;
-    removed.map_err(|error| file_error(&folder, error))?;
+    match study {
+        None => compute_all(program, folder.path(), &mut digests)?,
+        Some(study) => studies(program, folder.path(), study, &mut digests)?,
+    }
     Ok(digests)
 }
 

@@ -171,7 +171,7 @@ fn data_sheets_that_contradict_themselves_are_refused() {
         ),
         (
             ["--track-to-track", "9ms"],
-            "--track-to-track: found \"9 ms\", expected from 0.001 ms to the value of seek",
+            "--track-to-track: found \"9 ms\", expected a time from 0.001 ms to the value of seek",
         ),
         (
             ["--cache", "64"],

@@ -217,7 +217,8 @@ fn the_trace_of_a_foreground_is_selected_and_fitted() {
         assert!(error.contains(expected), "{error}");
     };
     let short = trace("short.trace", 200);
-    expect_error(&["--trace", &short], "a trace of one device, or --device");
+    let expected = "a trace of one device; use --device to choose one";
+    expect_error(&["--trace", &short], expected);
     let one = ["--trace", &long, "--device", "0"];
     expect_error(&one, "another --fit: scale");
     let spread = [&one[..], &["--fit", "spread", "--disks", "2"]].concat();

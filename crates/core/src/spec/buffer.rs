@@ -33,8 +33,8 @@ section! {
         /// Data that a read has delivered stay in the segment, or leave all of it to read-ahead.
         delivered: DeliveredBlocks = DeliveredBlocks::Kept
             => word(DeliveredBlocks::WORDS).switched(30).cited(CACHES);
-        /// Read-ahead follows only a read that continues a previous read: the firmware waits until
-        /// it has detected a sequential run.
+        /// Read-ahead follows only a read that continues the previous command, also a read: the
+        /// firmware waits until it has detected a sequential run.
         read_ahead_on_run: bool = false => FLAG.switched(20);
         /// Fraction of buffer hits that go to the media anyway because read-ahead failed, chosen at
         /// random from the run's seed.

@@ -240,7 +240,7 @@ impl Datasheet {
         let single = single_ms.value;
         if single <= 0.0 || single > mean_ms {
             let found = self.track_to_track.map_or(single, Span::as_ms);
-            let expected = "from 0.001 ms to the value of seek";
+            let expected = "a time from 0.001 ms to the value of seek";
             return error("track_to_track", found, expected);
         }
         // At these bounds, a seek over a third takes as long as one over all cylinders, or over

@@ -98,6 +98,7 @@ type Job<'a> = Box<dyn Fn() -> Result<u64, String> + Send + 'a>;
 /// Returns the counts of all cases, in the order of the tables. What else runs does not change a
 /// count, so all processors are used.
 fn all() -> Result<Vec<(String, u64)>, String> {
+    program::build()?;
     let mut jobs: Vec<(String, Job)> = Vec::new();
     let is_recorded = |case: &&Case| RECORDED.split(' ').any(|name| name == case.name);
     let arrays = ARRAYS.iter().filter(is_recorded);
