@@ -90,8 +90,8 @@ impl ResponseSummary {
         self.batches.record(response);
     }
 
-    /// Adds everything from `other`, an independent series; see [`BatchMeans::merge`]. If the
-    /// series is dependent, all values except the confidence interval are valid.
+    /// Adds everything from `other`, an independent series; see [`BatchMeans::merge`]. If the two
+    /// series depend on each other, all values except the confidence interval are valid.
     pub fn merge(&mut self, other: &Self) {
         self.moments.merge(&other.moments);
         self.histogram.merge(&other.histogram);
@@ -264,7 +264,7 @@ impl FromIterator<Span> for SortedSpans {
 ///
 /// # What it does
 /// Integrates `(f(u) - g(u))²` over `u` from 0 to 1, where `f` and `g` are the quantile functions
-/// of the samples, both step functions, and takes the square root. For samples of equal size that
+/// of the samples, both step functions, and takes the square root. For samples of equal size, this
 /// is the root mean square difference of their order statistics. It needs neither bins nor
 /// interpolation.
 ///
@@ -303,7 +303,7 @@ pub fn demerit(a: &SortedSpans, b: &SortedSpans) -> Option<Span> {
         "samples of {len_a} and {len_b} spans are too large"
     );
 
-    // The integral, in two overlapping halves of 64 bits, as squares alone may need 128 bits.
+    // The integral, in two overlapping halves of 64 bits, because squares alone may need 128 bits.
     let (mut high, mut low) = (0u128, 0u128);
     let (mut i, mut j) = (0, 0);
     let (mut remaining_a, mut remaining_b) = (width_a, width_b);

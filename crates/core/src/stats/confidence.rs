@@ -25,8 +25,8 @@ const MIN_SPANS: u64 = 512;
 /// About seven instructions per span; 1 KiB.
 ///
 /// # When it is bad
-/// The interval is too narrow while a batch is shorter than about ten times the series' memory, as
-/// near saturation. Beyond saturation there is no stationary mean: use replications.
+/// The interval is too narrow while a batch is shorter than about ten times the series' memory, for
+/// example near saturation. Beyond saturation there is no stationary mean: use replications.
 ///
 /// # Example
 /// ```
@@ -83,7 +83,7 @@ impl BatchMeans {
         }
     }
 
-    /// Doubles the length of the batches, as if they had had it from the beginning.
+    /// Doubles the length of the batches, as if it had been double from the beginning.
     fn join_neighbours(&mut self) {
         let pairs = self.count / 2;
         if self.count.is_multiple_of(2) {
@@ -127,9 +127,9 @@ impl BatchMeans {
     }
 
     /// Returns half the width of the mean's 95 % interval for this series minus `factor` times
-    /// `other`. It subtracts batch by batch, so common effects, such as the sizes of requests,
-    /// cancel out. Also `None` if the series differ in length. Neither may be [merged](Self::merge)
-    /// from others.
+    /// `other`. Batches are subtracted one by one, so common effects, such as the sizes of
+    /// requests, cancel out. Also `None` if the series differ in length. Neither series may result
+    /// from a [merge](Self::merge).
     pub fn half_width_95_less(&self, factor: f64, other: &Self) -> Option<Span> {
         let shape = |series: &Self| (series.count, series.length, series.missing);
         if shape(self) != shape(other) {

@@ -160,7 +160,7 @@ pub struct Times {
 }
 
 impl Times {
-    /// Creates arrivals of the `stream`-th stream from `seed`; the first follows one pause.
+    /// Creates arrivals of the `stream`-th stream from `seed`. The first arrival follows one pause.
     pub fn new(pauses: &Pauses, seed: u64, stream: usize) -> Self {
         Self {
             pauses: PauseStream::new(pauses, seed, stream, Purpose::Arrivals),

@@ -101,7 +101,7 @@ impl StreamRequests {
         }
     }
 
-    /// Handles one size and uniform placement, as in most studies: the same requests as those of
+    /// Handles one size and uniform placement, as in most studies. Generates the same requests as
     /// [`Self::fill_any`], in half the time.
     fn fill_plain(&mut self, batch: &mut [Request; BATCH]) {
         let mut generator = self.generator.clone();
