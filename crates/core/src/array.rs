@@ -259,7 +259,7 @@ impl<P: Placement> Array<P> {
             })
     }
 
-    /// Starts the held requests that no longer have to wait, and likewise the step of the rebuild.
+    /// Starts whatever no longer has to wait: held requests, and the step of the rebuild.
     fn release_held(&mut self, now: Instant) {
         self.begin_step(now);
         let mut index = 0;

@@ -18,7 +18,7 @@ pub struct Host<D: Device + Estimate> {
     queue: CommandQueue<D>,
     /// Requests that the device has accepted.
     children: Children<Parent>,
-    /// The child id of an ordered request; until it completes, nothing else is submitted.
+    /// The child id of an ordered request. Until it completes, no other request is submitted.
     fence: Option<u64>,
     /// Completions that are due, in order.
     due: VecDeque<Completion>,

@@ -99,7 +99,7 @@ impl Mechanism {
         }
     }
 
-    /// Returns the time to move the head from `from` to a track for an `op` there.
+    /// Returns the time that it takes to move the head from `from` to a track for an `op`.
     #[inline]
     pub fn movement(&self, op: Op, from: Position, cylinder: Cylinder, head: Head) -> Span {
         self.seek
@@ -334,9 +334,9 @@ const GRACE: u64 = 1 << 44;
 
 /// A platter that rotates at a constant rate from a known angle.
 ///
-/// The angle at an instant is the result of one multiplication, which wraps like the platter. The
-/// phase is valid for all instants, because rounding the rate changes the period by less than one
-/// part in 10^12.
+/// The angle at an instant takes one multiplication, whose result wraps like the platter. The phase
+/// is valid for all instants, because rounding the rate changes the period by less than one part in
+/// 10^12.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rotation {
     /// Units of 2^-64 revolutions per nanosecond.
@@ -412,8 +412,8 @@ impl Rotation {
         }
     }
 
-    /// Returns the time of one sector in units of 2^-20 ns, which avoids rounding errors over a
-    /// whole track. Angle zero means the whole revolution of a track with one sector.
+    /// Returns the time of one sector in units of 2^-20 ns, so that errors do not add up over a
+    /// track. Angle zero means the whole revolution of a track with one sector.
     #[inline]
     fn sector_time(&self, sector: Angle) -> u64 {
         if sector == Angle::ZERO {

@@ -334,7 +334,7 @@ impl Mirror {
                     (has_taken, have_taken[member]) = (true, true);
                 }
             }
-            // When one member takes a read, the read leaves the queue of the other, which may
+            // When one member takes a read, the read leaves the queue of the other. This may
             // unblock another request. A batch may pass the turn to the other member.
             let has_withheld = |own: &Member| !own.queue.is_empty() && own.device.has_room();
             let may_continue =

@@ -535,7 +535,7 @@ struct Dirty {
 struct Destage {
     end: u64,
     child: u64,
-    /// Requests that complete with it.
+    /// Requests that complete when the destage ends.
     parents: Vec<Pending>,
 }
 
@@ -543,7 +543,7 @@ struct Destage {
 #[derive(Default)]
 struct PostponedDestage {
     end: u64,
-    /// Requests that complete with it.
+    /// Requests that complete when the destage ends.
     parents: Vec<Pending>,
 }
 
@@ -631,7 +631,7 @@ impl Dirty {
     }
 
     /// Adds postponed blocks, and merges them with the postponed extents that they overlap or
-    /// touch. Returns how many of the added blocks were already postponed.
+    /// touch. Returns the number of added blocks that were already postponed.
     fn postpone(&mut self, blocks: Range<u64>, mut parents: Vec<Pending>) -> u64 {
         let Range { mut start, mut end } = blocks;
         let mut repeated = 0;

@@ -313,7 +313,7 @@ impl ReplicatedTotals {
     /// Combines the totals of at least one run.
     ///
     /// # Panics
-    /// If there are none.
+    /// If `runs` is empty.
     pub fn new(runs: Vec<RequestTotals>) -> Self {
         assert!(!runs.is_empty(), "there must be at least one run");
         Self { runs }
@@ -398,7 +398,7 @@ impl RequestTotals {
         &self.responses
     }
 
-    /// Returns the mean breakdown, which adds up to the mean response; `None` without requests.
+    /// Returns the mean breakdown, whose parts add up to the mean response, if there were requests.
     pub fn mean_breakdown(&self) -> Option<Breakdown> {
         let response = self.responses.moments().mean()?;
         let mean = |sum: i64| self.mean_of(i128::from(sum));

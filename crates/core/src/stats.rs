@@ -44,11 +44,11 @@ pub struct ResponseStats {
     pub count: u64,
     /// Mean of all responses, in milliseconds.
     pub mean_ms: f64,
-    /// Half the width of the mean's 95 % confidence interval; `None` below 512 responses.
+    /// Half the width of the mean's 95 % confidence interval; `None` for fewer than 512 responses.
     pub ci95_ms: Option<f64>,
-    /// Standard deviation, in milliseconds; `None` below two responses.
+    /// Standard deviation, in milliseconds; `None` for fewer than two responses.
     pub std_ms: Option<f64>,
-    /// Squared coefficient of variation; `None` below two responses or with a mean of zero.
+    /// Squared coefficient of variation; `None` for fewer than two responses or a mean of zero.
     pub cv2: Option<f64>,
     /// Median. This and the next four values are accurate to 0.1 % or 64 ns.
     pub p50_ms: f64,
@@ -187,18 +187,18 @@ impl Moments {
         Some(Span::from_ns(mean as i64))
     }
 
-    /// Returns the variance in ms², with divisor `count - 1`; `None` below two spans.
+    /// Returns the variance in ms², with divisor `count - 1`; `None` for fewer than two spans.
     pub fn variance_ms2(&self) -> Option<f64> {
         Some(self.variance_ns2()? * 1e-12)
     }
 
-    /// Returns the standard deviation to the nearest nanosecond; `None` below two spans.
+    /// Returns the standard deviation to the nearest nanosecond; `None` for fewer than two spans.
     pub fn std(&self) -> Option<Span> {
         Some(Span::from_ns(self.variance_ns2()?.sqrt().round() as i64))
     }
 
     /// Returns the squared coefficient of variation, variance over squared mean: the measure of
-    /// starvation in worthington94 section 4.4. `None` below two spans or when all are zero.
+    /// starvation in worthington94 section 4.4. `None` for fewer than two spans or all zeros.
     pub fn cv2(&self) -> Option<f64> {
         let variance = self.variance_ns2()?;
         let mean = self.sum as f64 / self.count as f64;

@@ -188,8 +188,8 @@ impl<'t, C> Args<'t, C> {
         })
     }
 
-    /// Returns the value of `key`, if any. `read` takes the value and the field, and creates the
-    /// errors.
+    /// Returns the value of `key`, if any, as parsed by `read`, which takes the value and the
+    /// field.
     pub fn maybe_read<T>(
         &mut self,
         key: &'static str,

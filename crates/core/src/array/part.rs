@@ -235,7 +235,7 @@ impl Part {
         }
     }
 
-    /// Returns a part with `plan` that replaces this one, which could not read from `member`.
+    /// Returns a part with `plan` that replaces this one after a failed read from `member`.
     pub fn without_member(&self, plan: Plan, member: usize) -> Self {
         Self {
             spent: self.spent,

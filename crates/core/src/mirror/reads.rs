@@ -174,7 +174,7 @@ impl Mirror {
     }
 }
 
-/// Returns how long a device would take to reach and transfer the blocks of `command`: zero if they
+/// Returns the time that a device needs to reach and transfer the blocks of `command`: zero if they
 /// are in its buffer, and `None` if the device does not know.
 fn access(device: &BoxedDevice, now: Instant, command: &Request) -> Option<Span> {
     if device.knowledge() < Knowledge::Times {

@@ -2,7 +2,7 @@
 
 use crate::units::{Span, elapsed_ns};
 
-/// One more than the maximum number of batches; joining leaves at least 32 (31 in a merge).
+/// One more than the maximum number of batches. Joining leaves at least 32, or 31 in a merge.
 const BATCHES: usize = 64;
 /// Minimum number of spans in whole batches for an interval: batches then have at least 16 spans.
 const MIN_SPANS: u64 = 512;
@@ -121,7 +121,8 @@ impl BatchMeans {
         self.count = count;
     }
 
-    /// Returns half the width of the mean's 95 % interval; `None` below 512 spans in whole batches.
+    /// Returns half the width of the mean's 95 % interval, if whole batches have at least 512
+    /// spans.
     pub fn half_width_95(&self) -> Option<Span> {
         self.half_width_95_of(|batch| self.sums[batch] as f64)
     }

@@ -168,7 +168,7 @@ impl Times {
         }
     }
 
-    /// Returns the next instant; there always is one.
+    /// Returns the next instant of the endless sequence.
     #[inline]
     pub fn next_instant(&mut self) -> Instant {
         self.now += self.pauses.next_pause();

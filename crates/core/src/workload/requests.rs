@@ -60,7 +60,7 @@ impl Requests {
         }
     }
 
-    /// Returns the next request; there always is one.
+    /// Returns the next request of the endless sequence.
     #[inline]
     pub fn next_request(&mut self) -> Request {
         if let Some(request) = self.batch.get(self.next) {

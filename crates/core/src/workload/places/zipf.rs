@@ -15,8 +15,8 @@ use crate::units::{Bytes, SectorCount, gcd};
 /// is coprime to the count and about 0.618 times as large. Extents of similar ranks are far apart.
 ///
 /// The 16,384 most popular extents are selected from a table. The others share one entry of that
-/// table: their ranks are found by inverting the integral of `x^-exponent`, cut at half ranks.
-/// There, the integral over a rank differs from its term by less than 2 in 10^8.
+/// table: their ranks are found by inverting the integral of `x^-exponent`, cut at half ranks. For
+/// these, the integral over a rank differs from the exact term by less than 2 in 10^8.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Zipf {
     /// The exponent, from 0 (all extents equally popular) to 10.
