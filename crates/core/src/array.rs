@@ -6,17 +6,17 @@
 //! a [mirrored pair](crate::mirror), [stripes](crate::raid) with or without parity, or [declustered
 //! copies](crate::declustered).
 //!
-//! An ordered request waits until all others have completed, and those that arrive meanwhile wait
-//! for it. A request can be aborted until a member has taken one of its commands. If it has only
-//! one command, it can also be aborted as long as the member can abort that command.
+//! An ordered request waits until all others have completed, and requests that arrive meanwhile
+//! wait for it. A request can be aborted until a member has taken one of its commands. If it has
+//! only one command, it can also be aborted as long as the member can abort that command.
 //!
-//! Members may fail permanently. If a second failure loses data, nothing is served after it, and
-//! the component reports include the loss ([`Device::components`]). A spare can take the slot of
-//! the first member that fails. The spare is then rebuilt in steps, starting at the failure, or at
-//! the first request if the member failed before it. A step waits for earlier writes to its blocks,
-//! and later writes to these blocks wait for the step. After each step the rebuild pauses in
-//! proportion to the time that the step took. Its commands have the lowest priority, for policies
-//! that use priorities. The rebuild stops at a block that it cannot read.
+//! Members may fail permanently. If a second failure loses data, the array serves nothing from then
+//! on, and its component reports include the loss ([`Device::components`]). A spare can take the
+//! slot of the first member that fails. The spare is then rebuilt in steps, starting at the
+//! failure, or at the first request if the member failed before it. A step waits for earlier writes
+//! to its blocks, and later writes to these blocks wait for the step. After each step the rebuild
+//! pauses in proportion to the time that the step took. The commands of the rebuild have the lowest
+//! priority, which only some policies consider. The rebuild stops at a block that it cannot read.
 //!
 //! [`IndependentDisks`] is simpler: each request names its device.
 
@@ -51,8 +51,8 @@ use failure::DueAction;
 use member::{Events, Slots};
 use part::Rows;
 
-/// Several devices as one; see the [module](self). Functions that every command needs are always
-/// inlined, which saves 2 % of the instructions of a pair (`cargo xtask counts`).
+/// Several devices that act as one; see the [module](self). Functions that run for every command
+/// are always inlined. This saves 2 % of the instructions of a pair (`cargo xtask counts`).
 pub struct Array<P: Placement> {
     pub(crate) placement: P,
     pub(crate) members: Vec<Member>,
@@ -77,13 +77,13 @@ pub struct Array<P: Placement> {
 /// A step of a rebuild. Writes to its blocks have to wait for it.
 struct RebuildStep {
     blocks: Range<u64>,
-    /// True if it no longer waits for writes to its blocks.
+    /// True once the step no longer waits for writes to its blocks.
     has_begun: bool,
 }
 
 /// The part of an array that maps blocks to members.
 ///
-/// Its functions take the whole array; requests and their parts are identified by ids.
+/// Its functions take the whole array, and identify requests and their parts by ids.
 pub trait Placement: Send + Sized {
     /// State that the placement keeps for a request.
     type State: Default + Send;
@@ -123,7 +123,7 @@ pub trait Placement: Send + Sized {
         array.feed_member(member, now);
     }
 
-    /// Submits commands that wait for any member, if progress on one can unblock another.
+    /// Submits commands that wait for any member, if progress on one member can unblock another.
     fn feed_all(_array: &mut Array<Self>, _now: Instant) {}
 
     /// Records that a member has completed a command.
@@ -166,7 +166,7 @@ pub trait Placement: Send + Sized {
     /// Passes the commands of the next step of the rebuild to the members.
     fn rebuild(array: &mut Array<Self>, now: Instant);
 
-    /// Records that the spare has the blocks of a step of the rebuild.
+    /// Records that the spare now has the blocks of a step of the rebuild.
     fn record_rebuilt(array: &mut Array<Self>, blocks: Range<u64>);
 }
 
@@ -244,7 +244,8 @@ impl<P: Placement> Array<P> {
     }
 
     /// Returns true if a request has to wait before it begins. A write waits for an overlapping
-    /// step of the rebuild, and any transfer for an overlapping write that so far has one copy.
+    /// step of the rebuild. Reads and writes wait for an overlapping write that has only one copy
+    /// so far.
     fn must_wait(&self, request: &Request) -> bool {
         let blocks = blocks_of(request);
         let step = self.step.as_ref();
@@ -258,7 +259,7 @@ impl<P: Placement> Array<P> {
             })
     }
 
-    /// Starts the held requests and the step of the rebuild that no longer have to wait.
+    /// Starts whatever no longer has to wait: held requests, and the step of the rebuild.
     fn release_held(&mut self, now: Instant) {
         self.begin_step(now);
         let mut index = 0;
@@ -574,7 +575,7 @@ impl<P: Placement> Array<P> {
         P::feed_all(self, now);
     }
 
-    /// Removes the parts of a request whose commands all wait.
+    /// Removes the parts of a request. All its commands are still waiting.
     pub(crate) fn withdraw_parts(&mut self, request: u64, now: Instant) {
         while let Some(id) = self.parts.find(|part| part.parent == Some(request)) {
             let part = self.parts.remove(id);
@@ -684,7 +685,7 @@ impl<P: Placement> Device for Array<P> {
         is_aborted
     }
 
-    /// Reports on the members, which are numbered from 0; a spare is the last.
+    /// Reports on the members, numbered from 0. A spare has the last number.
     fn components(&self, now: Instant) -> Vec<ComponentReport> {
         let until = |number| self.failures.failed_at(number).unwrap_or(now);
         let mut reports = self.slots.reports(&self.members, until);

@@ -56,7 +56,7 @@ impl Segment {
     }
 }
 
-/// One segment of a [`Buffer`].
+/// Identifies a segment of a [`Buffer`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SegmentId(usize);
 
@@ -96,7 +96,7 @@ impl Buffer {
         self.holding(at).is_some()
     }
 
-    /// Empties the least recently used segment that reads may use, to be filled from `at`.
+    /// Empties the least recently used segment that reads may use; it will be filled from `at`.
     #[inline]
     pub fn claim_for_read(&mut self, at: Lbn) -> SegmentId {
         let from = usize::from(self.has_write_segment);
@@ -163,8 +163,8 @@ impl Buffer {
         self.segments[id.0].fill(end, self.capacity);
     }
 
-    /// Returns what [`Buffer::holding`] would return after [`Buffer::fill`] and, if `before` is
-    /// given, [`Buffer::drop_before`] of a segment.
+    /// Returns what [`Buffer::holding`] would return after a [`Buffer::fill`] of a segment and, if
+    /// `before` is given, a [`Buffer::drop_before`].
     #[inline]
     pub fn holding_once_filled(
         &self,
@@ -184,7 +184,7 @@ impl Buffer {
         Some((SegmentId(index), segment.end))
     }
 
-    /// Returns the first block of a segment after it is filled up to `end` and back to `first`.
+    /// Returns the first block that a segment would have if filled up to `end` and back to `first`.
     pub fn first_once_filled(&self, id: SegmentId, end: Lbn, first: Lbn) -> Lbn {
         let mut segment = self.segments[id.0];
         segment.fill(end, self.capacity);

@@ -8,8 +8,8 @@
 //! member orders its queue by its own policy. A flush goes to all members.
 //!
 //! A read of a unit goes to its primary copy with the probability that balances the load as well as
-//! possible ([`Layout::primary_share`]), and otherwise to the secondary. A chain without failures
-//! reads only primary copies, so that its arms stay in one half.
+//! possible ([`Layout::primary_share`]), and otherwise to its secondary copy. A chain without
+//! failures reads only primary copies, so that its arms stay in one half.
 //!
 //! A read that fails is retried on the other copy if there is one, and fails only if the retry
 //! fails too; if the retry succeeds, the read counts as recovered. A write fails if the write of
@@ -25,7 +25,7 @@
 //! one by one, in order. The spare serves the units that it has.
 //!
 //! # Cost
-//! One command for each unit, two for writes.
+//! One command for each unit of a read, and two for each unit of a write.
 //!
 //! # When it is bad
 //! A request that spans rows becomes several commands on each member, even if one would suffice.
@@ -57,11 +57,11 @@ pub struct DeclusteredConfig {
     pub layout: Layout,
     /// The members that fail, each at most once.
     pub failures: Vec<Failure>,
-    /// The share of the time in which the rebuild of the first failed member is in progress, above
+    /// The share of time during which the rebuild of the first failed member is in progress, above
     /// 0 and at most 1. The spare is the last of the devices.
     pub rebuild_share: Option<f64>,
-    /// The number of blocks in a stripe unit: at least one, at most half of a member. A remainder
-    /// that does not fill a unit in both halves of a member is not used.
+    /// The number of blocks in a stripe unit: at least one, and at most half of a member. A
+    /// remainder that does not fill a unit in both halves of a member is not used.
     pub unit: SectorCount,
     /// The order in which each member serves the commands that wait for it.
     pub policy: PolicyConfig,
@@ -70,8 +70,8 @@ pub struct DeclusteredConfig {
 }
 
 impl DeclusteredConfig {
-    /// Returns the capacity of an array with members of `member` blocks: half of it, in whole
-    /// units.
+    /// Returns the capacity of an array whose members have `member` blocks: half of their sum, in
+    /// whole units.
     pub fn capacity(&self, member: SectorCount) -> SectorCount {
         SectorCount(self.rows(member) * self.unit.0 * self.layout.disks() as u64)
     }
@@ -81,7 +81,7 @@ impl DeclusteredConfig {
     }
 }
 
-/// Several devices as one; see the [module](self).
+/// Several devices that act as one; see the [module](self).
 pub type Declustered = Array<TwoCopies>;
 
 /// The placement of a declustered array.
@@ -112,7 +112,7 @@ impl CopyPosition {
 }
 
 impl TwoCopies {
-    /// Returns the positions of both copies of a block, the primary one first, on `disks`.
+    /// Returns the positions on `disks` of both copies of a block, the primary copy first.
     fn copies_on(&self, disks: CopyDisks, block: u64) -> [CopyPosition; 2] {
         let (number, offset) = (block / self.unit, block % self.unit);
         let row = number / self.layout.disks() as u64;
@@ -126,7 +126,7 @@ impl TwoCopies {
         ]
     }
 
-    /// Returns the positions of both copies of a block, the primary one first.
+    /// Returns the positions of both copies of a block, the primary copy first.
     fn copies(&self, block: u64) -> [CopyPosition; 2] {
         self.copies_on(self.layout.copy_disks(block / self.unit), block)
     }
@@ -174,7 +174,7 @@ impl TwoCopies {
         })
     }
 
-    /// Returns the blocks lost to failures so far; `member` is the latest to fail.
+    /// Returns the blocks lost to failures so far; `member` is the last member that failed.
     fn lost_blocks(&self, at: Instant, member: usize) -> Option<DataLoss> {
         if !self.layout.sharing(member).intersects(self.missing) {
             return None;
@@ -267,7 +267,7 @@ impl Declustered {
 impl Placement for TwoCopies {
     type State = ();
 
-    /// Returns half of the blocks of the members, in whole units.
+    /// Returns half of the total number of blocks of the members, in whole units.
     fn capacity(array: &Declustered) -> SectorCount {
         let copies = &array.placement;
         SectorCount(copies.rows * copies.unit * copies.layout.disks() as u64)

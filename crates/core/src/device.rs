@@ -37,7 +37,7 @@ pub trait Device: Send {
     /// one.
     fn has_room(&self) -> bool;
 
-    /// Returns true if the device would accept this request, which must be valid, now.
+    /// Returns true if the device would now accept this request, which must be valid.
     #[inline]
     fn accepts(&self, _: &Request) -> bool {
         self.has_room()
@@ -53,17 +53,17 @@ pub trait Device: Send {
     fn next_event(&self) -> Option<Instant>;
 
     /// Advances to the next completion up to and including `now` and returns it, or advances to
-    /// `now` and returns `None`. Completions are in order of time.
+    /// `now` and returns `None`. Completions are returned in order of time.
     fn advance(&mut self, now: Instant) -> Option<Completion>;
 
-    /// Aborts the request `id` and returns true if it is still waiting. It then completes at `now`
+    /// If the request `id` is still waiting, aborts it and returns true. It then completes at `now`
     /// with [`Status::Aborted`]; otherwise it completes normally.
     fn abort(&mut self, now: Instant, id: u64) -> bool;
 
-    /// Returns the statistics of its components so far. The only component of a single disk is a
-    /// buffer that defers writes; a wrapper returns the components of the device that it wraps.
-    /// Fractions and means over time cover the time until `now`, or until the last event of the
-    /// component if that is later; for a failed disk, until its failure.
+    /// Returns the statistics of the device's components so far. The only component of a single
+    /// disk is a buffer that defers writes; a wrapper returns the components of the device that it
+    /// wraps. Fractions and means over time cover the time until `now`, or until the last event of
+    /// the component if that is later. For a failed disk, they cover the time until its failure.
     fn components(&self, _now: Instant) -> Vec<ComponentReport> {
         Vec::new()
     }
@@ -194,7 +194,7 @@ impl Completion {
         }
     }
 
-    /// Creates the completion of a request that ended at `at` while waiting, without any effect.
+    /// Creates the completion of a request that ended at `at` before it was served.
     pub fn unserved(request: Request, arrived: Instant, at: Instant, status: Status) -> Self {
         let breakdown = Breakdown {
             queue: at - arrived,
@@ -222,7 +222,7 @@ pub enum Status {
         /// Number of retries that were needed.
         retries: u16,
     },
-    /// A block could not be read or written (SCSI: MEDIUM ERROR). [`Completion::bad_block`] names
+    /// A block could not be read or written (SCSI: MEDIUM ERROR). [`Completion::bad_block`] returns
     /// it; earlier blocks of the request were transferred.
     MediumError {
         /// The block, counted from the first of the request.
@@ -245,7 +245,7 @@ impl Status {
 /// The effect of the buffer on a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// Nothing: all blocks came from or went to the media, or there were none.
+    /// No effect: all blocks came from the media or went there, or the request has no blocks.
     Miss,
     /// All blocks of a read were in the buffer.
     Hit,
@@ -372,7 +372,7 @@ impl Work {
         }
     }
 
-    /// Returns the number called `name` of a component that is [`Work::Named`].
+    /// Returns the number called `name`, if this is a [`Work::Named`] that has one.
     pub fn named_number(&self, name: &str) -> Option<f64> {
         let Self::Named(work) = self else {
             return None;
@@ -389,7 +389,7 @@ impl ComponentReport {
         Self { name, work }
     }
 
-    /// Returns the components `inner` of a device that is component `index` of a larger one.
+    /// Returns the components `inner` of a device, named as parts of component `index` of another.
     pub fn within(index: usize, inner: Vec<Self>) -> impl Iterator<Item = Self> {
         inner.into_iter().map(move |part| {
             let name = if part.name.is_empty() {
@@ -418,10 +418,10 @@ pub struct DiskWork {
     pub in_batches_fraction: f64,
     /// Completed batches of writes.
     pub batches: u64,
-    /// The mean length of a batch; `None` if there were none.
+    /// The mean length of a batch; `None` if there were no batches.
     pub batch_mean: Option<Span>,
     /// The mean time from the end of a batch to the beginning of the next; `None` if there were
-    /// fewer than two.
+    /// fewer than two batches.
     pub between_batches_mean: Option<Span>,
     /// Mean number of waiting commands; a read that waits for either of two disks counts for both.
     pub waiting_mean_count: f64,
@@ -452,7 +452,7 @@ pub struct CacheWork {
     pub dirty_max: u64,
 }
 
-/// Blocks that a deferred write cache has begun to destage by the last event of the drive.
+/// Blocks that a deferred write cache had begun to destage by the last event of the drive.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BufferWork {
     /// Total number of blocks.
@@ -476,8 +476,7 @@ pub struct RedundancyWork {
     pub rebuilt_fraction: Option<f64>,
     /// Time from the start of the rebuild until its end.
     pub rebuild_time: Option<Span>,
-    /// Projected time of the whole rebuild, from its progress until the last completion of a
-    /// request.
+    /// Projected time of the whole rebuild, from its progress when the last request completed.
     pub rebuild_projected: Option<Span>,
     /// The unreadable block at which the rebuild stopped.
     pub stopped: Option<Lbn>,

@@ -44,12 +44,11 @@ pub struct Drive {
     sector_size: Bytes,
     queue: CommandQueue<Core>,
     depth: usize,
-    /// Number of commands that were accepted and have not completed.
     outstanding: usize,
     /// The next completion, kept separately because drives rarely have several commands in service.
     next: Option<Completion>,
     later: VecDeque<Completion>,
-    /// Completion instant of the command that began last.
+    /// Instant at which the command that began last completes.
     last: Instant,
     open: Instant,
     now: Instant,
@@ -127,7 +126,8 @@ impl Drive {
         }
     }
 
-    /// Returns when the next command may begin. An ordered one waits for the previous completion.
+    /// Returns the instant at which the next command may begin. An ordered command waits for the
+    /// previous completion.
     #[inline]
     fn begins(&self) -> Instant {
         if self.queue.is_special() && self.queue.next_is_ordered() {
@@ -157,7 +157,7 @@ impl Drive {
         self.begin_one(request, arrived)
     }
 
-    /// Starts a command. Returns its buffer outcome, and when it completes.
+    /// Starts a command. Returns its buffer outcome and the instant of its completion.
     #[inline(always)]
     fn begin_one(&mut self, request: Request, arrived: Instant) -> (Outcome, Instant) {
         if self.gaps.is_some() {
@@ -215,7 +215,7 @@ impl Device for Drive {
         }
         self.set_now(now);
         self.outstanding += 1;
-        // Commands that begin before this one arrives are chosen without it.
+        // This command does not affect the choice of commands that begin before it arrives.
         if self.deferred.is_some() {
             self.begin_deferred(now);
             self.submit_deferred(now, request);
@@ -331,7 +331,7 @@ impl Drive {
         self.outstanding == 0
     }
 
-    /// Moves the arm to the track of a block (SCSI: SEEK). Returns when the command completes.
+    /// Moves the arm to the track of a block (SCSI: SEEK). Returns the instant of the completion.
     ///
     /// No published parameters describe this command. It is modelled as a read miss that ends when
     /// the head has settled: the command overhead of a read, everything that the arm must do first,

@@ -16,7 +16,7 @@ pub trait Load {
     /// Returns the instant of the next known arrival. Completions may trigger further arrivals.
     fn next_arrival(&mut self) -> Option<Instant>;
 
-    /// Removes and returns the request for which [`Load::next_arrival`] has returned `Some`.
+    /// Removes and returns the request whose arrival [`Load::next_arrival`] has returned.
     fn take(&mut self) -> Request;
 
     /// Notifies the load of a completion.
@@ -124,8 +124,9 @@ pub fn run(
     Ok(())
 }
 
-/// A known number of requests that arrive at successive times. It takes half the instructions of an
-/// [`OpenLoop`], because a request is generated when it is taken and is never stored.
+/// A known number of requests that arrive at successive times. It executes half as many
+/// instructions as an [`OpenLoop`], because it generates a request when the request is taken, and
+/// stores none.
 #[derive(Clone, Debug)]
 pub struct ArrivalStream {
     times: Times,
@@ -185,7 +186,7 @@ impl<I: Iterator<Item = Request>> ClosedLoop<I> {
 }
 
 impl<I: Iterator<Item = Request>, T: Iterator<Item = Span>> ClosedLoop<I, T> {
-    /// Like [`Self::new`], but takes the think times from `think`. Clients stop when it ends.
+    /// Like [`Self::new`], but takes the think times from `think`. Clients stop when they run out.
     pub fn with_think_times(mut requests: I, clients: usize, think: T) -> Self {
         let next = requests.next();
         Self {
@@ -324,8 +325,8 @@ impl<I: Iterator<Item = ReplayStep>> Load for Replay<I> {
     }
 }
 
-/// The streams of a workload, merged by time and then by position, up to a total number of
-/// requests.
+/// The streams of a workload, merged by time and then by position in the workload, up to a total
+/// number of requests.
 #[derive(Clone, Debug)]
 pub struct Streams {
     streams: Vec<Source>,

@@ -18,7 +18,7 @@ pub struct Host<D: Device + Estimate> {
     queue: CommandQueue<D>,
     /// Requests that the device has accepted.
     children: Children<Parent>,
-    /// The child id of an ordered request; until it completes, nothing else is submitted.
+    /// The child id of an ordered request. Until it completes, no other request is submitted.
     fence: Option<u64>,
     /// Completions that are due, in order.
     due: VecDeque<Completion>,
@@ -30,7 +30,6 @@ pub struct Host<D: Device + Estimate> {
 struct Parent {
     /// The id of the request, or of the first of the merged requests.
     id: u64,
-    /// Arrival at the queue.
     arrived: Instant,
     /// The merged requests in order of their blocks, if there are several.
     merged: Option<Box<[Pending]>>,
@@ -57,17 +56,17 @@ impl<D: Device + Estimate> Host<D> {
     /// Merges sequential requests: the request that the policy chooses and the waiting requests
     /// that continue it are submitted as one command of at most `max` blocks.
     ///
-    /// To the chosen request, it appends a request of the same direction that begins where the
-    /// chosen one ends, then another that begins where that one ends, and so on. If several
-    /// requests begin there, the oldest is appended, or none if the oldest would make the command
-    /// too large. A request of more than `max` blocks is submitted alone. All requests of a command
-    /// complete with it, in the order of their blocks. Each has its own arrival and queue wait, but
-    /// otherwise the breakdown and buffer outcome of the command. So the service time of the
-    /// command counts for every request, and service times overlap.
+    /// A request of the same direction is appended to the chosen one if it begins where the chosen
+    /// one ends, then another that begins where the appended one ends, and so on. If several
+    /// requests begin at the same block, the oldest is appended, or none if the oldest would make
+    /// the command too large. A request of more than `max` blocks is submitted alone. All requests
+    /// of a command complete with it, in the order of their blocks. Each has its own arrival and
+    /// queue wait, but otherwise the breakdown and buffer outcome of the command. So the service
+    /// time of the command counts for every request, and service times overlap.
     ///
-    /// Requests that end where the chosen one begins are not merged, because the policy chose by
-    /// the position of its first block. The policy is notified of the appended requests as requests
-    /// served out of turn, in the order of their blocks.
+    /// Requests that end where the chosen one begins are not merged, because the policy's choice
+    /// depends on the first block of the command. The policy is notified of the appended requests
+    /// as requests served out of turn, in the order of their blocks.
     ///
     /// Cost: one tree lookup for each request, and a search in the policy for each merged request.
     /// When it is bad: the chosen request waits for the transfer of all requests, although the
@@ -295,7 +294,7 @@ impl Merger {
         let mut parts = vec![chosen];
         while let Some(next) = self.next_in_sequence(&command) {
             let Some(taken) = policy.take(next.id) else {
-                // It arrived after an ordered request that is still waiting.
+                // The request arrived after an ordered one that is still waiting.
                 break;
             };
             policy.note_bypass(&taken.request, drive);

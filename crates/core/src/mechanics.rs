@@ -64,8 +64,9 @@ impl Approach {
         self.seek + self.settle + self.hold + self.wait
     }
 
-    /// Delays the arrival of the arm by `late`, which may be negative. This changes the seek. If
-    /// there is no seek, or if it would become negative, it changes the settle.
+    /// Delays the arrival of the arm by `late`, which may be negative. This changes the seek, or
+    /// the settle if there is no seek. If the seek would become negative, it becomes zero and the
+    /// settle absorbs the rest.
     pub fn delayed_by(self, late: Span) -> Self {
         let seek = if self.seek == Span::ZERO {
             Span::ZERO
@@ -98,7 +99,7 @@ impl Mechanism {
         }
     }
 
-    /// Returns the time to move the head from `from` to a track for an `op` there.
+    /// Returns the time that it takes to move the head from `from` to a track for an `op`.
     #[inline]
     pub fn movement(&self, op: Op, from: Position, cylinder: Cylinder, head: Head) -> Span {
         self.seek
@@ -114,7 +115,7 @@ impl Mechanism {
     }
 
     /// Returns the approach of a head from `from` to the start of `extent`. The transfer does not
-    /// begin before `ready`. It belongs to a new request, or `continues` the previous transfer.
+    /// begin before `ready`. The transfer begins a request, or `continues` the previous transfer.
     #[inline(always)]
     fn approach(
         &self,
@@ -161,26 +162,26 @@ pub struct Piece {
 }
 
 impl Piece {
-    /// Returns when the first `sectors` sectors of the piece are done.
+    /// Returns the instant at which the first `sectors` sectors of the piece are done.
     #[inline]
     pub fn after(&self, sectors: SectorCount) -> Instant {
         let passed = self.physical.up(sectors.0).min(self.through);
         self.begin + sectors_span(self.sector_time, passed)
     }
 
-    /// Returns when the physical sector that contains sector `index` begins to pass.
+    /// Returns the instant at which the physical sector with sector `index` begins to pass.
     #[inline]
     pub fn begins(&self, index: SectorCount) -> Instant {
         self.after(SectorCount(self.physical.down(index.0)))
     }
 
-    /// Returns when the whole piece is done.
+    /// Returns the instant at which the whole piece is done.
     #[inline]
     pub fn end(&self) -> Instant {
         self.begin + sectors_span(self.sector_time, self.through)
     }
 
-    /// Returns how many of the first sectors are done by `at`.
+    /// Returns the number of sectors, counted from the first, that are done by `at`.
     #[inline]
     pub fn done(&self, at: Instant) -> SectorCount {
         if at < self.begin {
@@ -205,7 +206,7 @@ impl Piece {
     }
 
     /// Of the first `sectors` sectors (at least one), finds the one that passes last, and returns
-    /// the number of sectors up to the first of its physical sector.
+    /// the number of sectors up to and including the first of its physical sector.
     #[inline]
     pub fn last_to_pass(&self, sectors: SectorCount) -> SectorCount {
         SectorCount(self.physical.down(sectors.0.min(self.through) - 1) + 1)
@@ -333,9 +334,9 @@ const GRACE: u64 = 1 << 44;
 
 /// A platter that rotates at a constant rate from a known angle.
 ///
-/// The angle at an instant is the result of one multiplication, which wraps like the platter. The
-/// phase is valid for all instants, because rounding the rate changes the period by less than one
-/// part in 10^12.
+/// The angle at an instant takes one multiplication, whose result wraps like the platter. The phase
+/// is valid for all instants, because rounding the rate changes the period by less than one part in
+/// 10^12.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rotation {
     /// Units of 2^-64 revolutions per nanosecond.
@@ -346,7 +347,8 @@ pub struct Rotation {
 }
 
 impl Rotation {
-    /// Returns the error of times: angles are accurate to 2^-20 revolutions, and times to 1 ns.
+    /// Returns the largest error of a time; angles are accurate to 2^-20 revolutions, times to 1
+    /// ns.
     pub fn rounding(&self) -> Span {
         Span::from_ns((self.period().as_ns() >> 19) + 4)
     }
@@ -368,8 +370,7 @@ impl Rotation {
         Self { origin, ..self }
     }
 
-    /// Returns the platter corrected at `at`: delayed by `late`, and with a new period from then
-    /// on.
+    /// Returns the platter corrected at `at`: delayed by `late`, with a new period from then on.
     ///
     /// # Panics
     /// If the period is out of range; see [`Rotation::new`].
@@ -400,7 +401,7 @@ impl Rotation {
         Span::from_ns((turned >> (64 + FRACTION_BITS)) as i64)
     }
 
-    /// Returns the time, under a revolution, from `at` until `target` passes under the heads.
+    /// Returns the time, less than a revolution, from `at` until `target` passes under the heads.
     #[inline]
     pub fn wait(&self, at: Instant, target: Angle) -> Span {
         let ahead = target - self.angle(at);
@@ -411,8 +412,8 @@ impl Rotation {
         }
     }
 
-    /// Returns the time of one sector in units of 2^-20 ns, which avoids rounding errors over a
-    /// whole track. Angle zero means the whole revolution of a track with one sector.
+    /// Returns the time of one sector in units of 2^-20 ns, so that errors do not add up over a
+    /// track. Angle zero means the whole revolution of a track with one sector.
     #[inline]
     fn sector_time(&self, sector: Angle) -> u64 {
         if sector == Angle::ZERO {

@@ -14,19 +14,20 @@
 //! by address ([`ReadDispatch::Divided`]): each member takes reads of its own half, and reads of
 //! the other half only if it would be idle.
 //!
-//! A read that fails on one member is repeated in full on the other. If both fail, it reports the
-//! later of the two bad blocks. If the second attempt succeeds, the read counts as recovered, with
-//! one more retry. The breakdown includes the time of the first attempt. A write fails if either
-//! copy fails; if it completes with the first copy, it fails only if both do. An error does not
-//! take a member out of service.
+//! A read that fails on one member is repeated in full on the other. If both attempts fail, the
+//! read reports the later of the two bad blocks. If the second attempt succeeds, the read counts as
+//! recovered, with one more retry. The breakdown includes the time of the first attempt. A write
+//! fails if either copy fails; if it completes with the first copy, it fails only if both do. An
+//! error does not take a member out of service.
 //!
 //! If a write completed with its first copy, requests that overlap it wait for the second copy,
 //! because the other member has old data until then.
 //!
 //! With a [`DestageConfig`], writes wait until the members have time, because a non-volatile cache
 //! already holds their data (see [`NvCache`](crate::nvcache::NvCache)). Flushes do not wait for
-//! them. While a member is missing or being rebuilt, members do not take turns, writes that block a
-//! step of the rebuild do not wait for a full batch, and rebuild commands are treated like reads.
+//! these writes. While a member is missing or being rebuilt, members do not take turns, writes that
+//! block a step of the rebuild do not wait for a full batch, and rebuild commands are treated like
+//! reads.
 //!
 //! # Failures
 //! When a member fails, all its commands are lost immediately, including those in service. Its
@@ -83,7 +84,7 @@ use crate::sched::Pending;
 use crate::stack::{self, BoxedDevice, InsufficientKnowledge};
 use crate::units::{Angle, Instant, Lbn, SectorCount};
 
-/// Two devices as one; see the [module](self).
+/// Two devices that act as one; see the [module](self).
 pub type Mirror = Array<Pair>;
 
 /// The placement of a mirrored pair.
@@ -116,7 +117,8 @@ pub struct Pair {
 struct MemberSide {
     /// Reads of the other member that this member may take when it has no commands of its own.
     reserve: Option<CommandQueue<BoxedDevice>>,
-    /// Number of copies that wait or are in service, including reads that the other may take.
+    /// Number of copies that wait or are in service, including reads that the other member may
+    /// take.
     load: usize,
     /// Writes that a destage scheme holds back.
     writes: WriteQueue,
@@ -161,8 +163,8 @@ impl Mirror {
     /// As [`Self::new`].
     ///
     /// # Panics
-    /// As [`Self::new`], except that a rebuild is allowed. Also if a spare has no rebuild, or a
-    /// rebuild has no spare, no failure, empty steps or an invalid share.
+    /// As [`Self::new`], except that a rebuild is allowed. Also if there is a spare without a
+    /// rebuild, or a rebuild has no spare or failure, empty steps or an invalid share.
     pub fn with_spare(
         members: [BoxedDevice; 2],
         spare: Option<BoxedDevice>,
@@ -217,7 +219,7 @@ impl Mirror {
         self.feed_pair(now);
     }
 
-    /// Returns true if the member in `slot` serves `request`; a spare serves the blocks it has.
+    /// Returns true if the member in `slot` serves `request`. A spare serves what it has.
     fn serves(&self, slot: usize, request: &Request) -> bool {
         if self.placement.missing != Some(slot) {
             return true;
@@ -310,7 +312,8 @@ impl Mirror {
         own.meter.wait(now, waiting, own.writes_waiting);
     }
 
-    /// Submits waiting commands until the members are full. Returns which members accepted any.
+    /// Submits waiting commands until the members are full. Returns true for each member that took
+    /// any.
     #[inline(always)]
     fn feed_pair(&mut self, now: Instant) -> [bool; 2] {
         if self.members.iter().any(|own| own.device.has_room()) {
@@ -331,7 +334,7 @@ impl Mirror {
                     (has_taken, have_taken[member]) = (true, true);
                 }
             }
-            // When one member takes a read, the read leaves the queue of the other, which may
+            // When one member takes a read, the read leaves the queue of the other. This may
             // unblock another request. A batch may pass the turn to the other member.
             let has_withheld = |own: &Member| !own.queue.is_empty() && own.device.has_room();
             let may_continue =
@@ -357,7 +360,7 @@ impl Mirror {
         has_taken
     }
 
-    /// Removes and returns the command that a member serves next, if it is free.
+    /// Removes and returns the command that a member serves next, if the member is free.
     fn next_command(&mut self, member: usize, now: Instant) -> Option<Request> {
         if let Some(destaging) = self.placement.destaging {
             return self.next_destaged(destaging, member, now);
@@ -431,7 +434,7 @@ impl Mirror {
         self.count_waiting(member, now);
     }
 
-    /// Removes the command `id` from the queues of a member. Returns true if it waited there.
+    /// Removes the command `id` from the queues of a member. Returns true if it was waiting there.
     fn take_waiting(&mut self, member: usize, id: u64) -> bool {
         let own = &mut self.members[member];
         if own.take(id).is_some() {
@@ -509,7 +512,7 @@ impl Mirror {
             failed => failed.filter(|_| read.op.is_read()),
         };
         self.parts.discard(id);
-        // The other member has written its copy, or has failed to.
+        // The other member has written its copy, or has failed to write it.
         let other = self.parents[request].state.ended[1 - slot];
         self.finish_unserved(request, status.unwrap_or(other), now);
     }

@@ -24,7 +24,7 @@
 //! meanwhile wait for it.
 //!
 //! # Cost
-//! Logarithmic in the number of extents in the cache for each request.
+//! Each request takes time logarithmic in the number of extents in the cache.
 //!
 //! # When it is bad
 //! If a destage fails, its data are lost: the device has already retried if it can, and the cache
@@ -209,7 +209,7 @@ impl NvCache {
         }
     }
 
-    /// Sends `blocks` to the device; `parents` complete when it has written them.
+    /// Sends `blocks` to the device. The `parents` complete when the device has written the blocks.
     fn destage(&mut self, now: Instant, blocks: Range<u64>, mut parents: Vec<Pending>) {
         let mut merged = blocks.clone();
         let mut near = self.dirty.sent_near(&blocks);
@@ -235,7 +235,7 @@ impl NvCache {
         self.count(now);
     }
 
-    /// Returns true if the destages of `sent` and of the adjacent `blocks` are merged.
+    /// Returns true if the destages of `sent` and of the adjacent `blocks` should be merged.
     fn is_merged(&self, sent: &Range<u64>, blocks: &Range<u64>) -> bool {
         let sectors = blocks.end.max(sent.end) - blocks.start.min(sent.start);
         self.config.merge.is_some_and(|max| sectors <= max.0)
@@ -389,7 +389,7 @@ impl NvCache {
         self.blocks.set(now, self.dirty.blocks());
     }
 
-    /// Returns when the battery fails, if its failure has an effect.
+    /// Returns the instant at which the battery fails, if its failure has an effect.
     fn battery_event(&self) -> Option<Instant> {
         let has_effect = !self.is_hurrying && !self.dirty.is_empty();
         self.config.battery_fails.filter(|_| has_effect)
@@ -535,15 +535,15 @@ struct Dirty {
 struct Destage {
     end: u64,
     child: u64,
-    /// Requests that complete with it.
+    /// Requests that complete when the destage ends.
     parents: Vec<Pending>,
 }
 
-/// Blocks whose destage has to wait for another one.
+/// Blocks whose destage has to wait for another destage.
 #[derive(Default)]
 struct PostponedDestage {
     end: u64,
-    /// Requests that complete with it.
+    /// Requests that complete when the destage ends.
     parents: Vec<Pending>,
 }
 
@@ -613,7 +613,7 @@ impl Dirty {
         self.remove_sent(start)
     }
 
-    /// Attaches a request to its blocks that are not written yet. Returns it if there are none.
+    /// Attaches a request to those of its blocks that are not yet written; returns it if all are.
     fn attach(&mut self, parent: Pending) -> Result<(), Pending> {
         let start = parent.request.start.0;
         let end = parent.request.end().0;
@@ -631,7 +631,7 @@ impl Dirty {
     }
 
     /// Adds postponed blocks, and merges them with the postponed extents that they overlap or
-    /// touch. Returns how many of them were already postponed.
+    /// touch. Returns the number of added blocks that were already postponed.
     fn postpone(&mut self, blocks: Range<u64>, mut parents: Vec<Pending>) -> u64 {
         let Range { mut start, mut end } = blocks;
         let mut repeated = 0;
@@ -655,7 +655,7 @@ impl Dirty {
         repeated
     }
 
-    /// Removes a postponed extent that overlaps or touches `blocks` and overlaps none in flight.
+    /// Removes a postponed extent that overlaps or touches `blocks`, but no blocks in flight.
     fn take_ready(&mut self, blocks: &Range<u64>) -> Option<(Range<u64>, Vec<Pending>)> {
         let before = self.later.range(..blocks.start).next_back();
         let others = self.later.range(blocks.start..=blocks.end);

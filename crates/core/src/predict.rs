@@ -22,7 +22,7 @@ use crate::units::{Angle, Instant, Span};
 /// Penalty in revolutions (about 0.5 ms) for contradicting the predicted buffer contents.
 const SURPRISE: f64 = 0.05;
 
-/// Penalty in revolutions for losing or gaining one: small, as the arm is often only just late.
+/// Penalty in revolutions for a lost or gained one: small, because the arm is often barely late.
 const SLIP: f64 = 0.05;
 
 /// A model that follows a real drive.
@@ -67,8 +67,7 @@ impl Predictor {
         Self::with_core(Core::with_layout(spec, layout), clock)
     }
 
-    /// Creates a predictor for a drive in the state of `core`, with `clock` as the estimate of its
-    /// platter.
+    /// Creates a predictor for a drive in the state of `core`. `clock` estimates its platter.
     pub fn with_core(core: Core, clock: Clock) -> Self {
         Self {
             completed: core,
@@ -99,7 +98,7 @@ impl Predictor {
         &self.completed
     }
 
-    /// Returns when the drive may begin the next request.
+    /// Returns the instant at which the drive may begin the next request.
     pub fn open(&self) -> Instant {
         let last = self.outstanding.back();
         last.map_or(self.open, |expected| expected.open)
@@ -114,7 +113,7 @@ impl Predictor {
     /// Predicts the completion of a request received at `at`, served after all outstanding ones.
     ///
     /// # Panics
-    /// If the drive has no such blocks.
+    /// If the request ends beyond the last block of the drive.
     pub fn predict(&mut self, at: Instant, request: Request) -> Completion {
         let expected = Prediction::after(self.core(), self.open(), at, request);
         let completion = expected.completion;
@@ -169,7 +168,7 @@ impl Predictor {
         }
     }
 
-    /// Records that the oldest outstanding request failed at `at`, which reveals no angle.
+    /// Records that the oldest outstanding request failed at `at`. A failure reveals no angle.
     ///
     /// # Panics
     /// If nothing is outstanding.
@@ -250,7 +249,7 @@ impl Predictor {
     }
 
     /// Returns `at` minus the explained instant, as whole revolutions and a remainder of at most
-    /// half of one.
+    /// half a revolution.
     fn lag(&self, explained: &Completion, at: Instant) -> (i64, Span) {
         let period = self.clock.period_ns();
         let off = at.after(explained.at).as_ns() as f64;
@@ -328,7 +327,7 @@ pub enum Continuity {
 }
 
 /// The platter's angle and period, estimated from completions: a Kalman filter of two states, the
-/// lag of the platter relative to the model's, and the rate at which the lag grows.
+/// lag of the platter behind that of the model, and the rate at which the lag grows.
 #[derive(Clone, Debug)]
 pub struct Clock {
     continuity: Continuity,
@@ -338,7 +337,6 @@ pub struct Clock {
     late_variance: f64,
     /// Covariance of lateness and rate, in ns.
     covariance: f64,
-    /// Variance of the rate.
     rate_variance: f64,
     updated: Instant,
     /// Number of consecutive observations beyond the gate.
@@ -352,7 +350,7 @@ pub enum AngleUpdate {
     Late(Span),
     /// The angle fits no sector that the request could have waited for.
     Surprise,
-    /// The angle was not known before; it is now, with this lateness.
+    /// The angle was unknown and is now known: the platter is this much later than assumed.
     Found(Span),
 }
 
@@ -407,8 +405,8 @@ impl Clock {
         (late, self.covariance + dt * self.rate_variance)
     }
 
-    /// Observes a completion that is later than the model's platter allows by `off`, less than half
-    /// a revolution.
+    /// Observes a completion that is later than the angle of the model's platter implies. `off` is
+    /// the difference, less than half a revolution.
     pub fn observe(&mut self, at: Instant, off: Span) -> AngleUpdate {
         if self.continuity == Continuity::Unknown {
             return AngleUpdate::Found(off);
@@ -459,7 +457,7 @@ mod tests {
     const PERIOD_NS: f64 = 60e9 / 5400.0;
 
     /// Every 30 ms, observes a completion on a platter that is initially late by `phase` and slower
-    /// by `slower`, with `noise` added to each observation. Returns the remaining lateness after
+    /// by `slower`, with `noise` added to each observation. Returns the lateness that remains after
     /// each.
     fn follow(
         clock: &mut Clock,

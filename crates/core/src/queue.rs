@@ -209,7 +209,7 @@ impl<E: Estimate> CommandQueue<E> {
         taken
     }
 
-    /// Informs the policy about a request from [`Self::next`] that it did not choose.
+    /// Informs the policy about a request from [`Self::next`] that the policy did not choose.
     #[cold]
     pub fn note_served(&mut self, request: &Request, drive: &E) {
         if request.op != Op::Flush && !matches!(request.ordering, Ordering::Simple(_)) {
@@ -225,7 +225,7 @@ impl<E: Estimate> CommandQueue<E> {
 }
 
 /// A gate that admits an ordered request only when the device is idle, and then nothing but
-/// head-of-queue requests until it completes.
+/// head-of-queue requests until the ordered request completes.
 #[derive(Default)]
 pub(crate) struct Gate {
     /// An ordered request, and all requests that arrived after it.

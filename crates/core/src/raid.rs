@@ -1,4 +1,4 @@
-//! Disk arrays in stripes: RAID 0, RAID 5, and RAID 1+0 over mirrored pairs.
+//! Striped disk arrays: RAID 0, RAID 5, and RAID 1+0 over mirrored pairs.
 //!
 //! # What it does
 //! The blocks of the array are divided into stripe units. Consecutive units are on consecutive
@@ -79,9 +79,9 @@ pub struct RaidConfig {
     pub unit: SectorCount,
     /// The order in which each member serves the commands that wait for it.
     pub policy: PolicyConfig,
-    /// The members that fail, each at most once; none without parity.
+    /// The members that fail, each at most once. Without parity, no member may fail.
     pub failures: Vec<Failure>,
-    /// The share of the time in which the rebuild of the first failed member is in progress, above
+    /// The share of time during which the rebuild of the first failed member is in progress, above
     /// 0 and at most 1. The spare is the last of the devices.
     pub rebuild_share: Option<f64>,
 }
@@ -104,7 +104,7 @@ impl Level {
         }
     }
 
-    /// Returns the amount of data on `members` members, as a number of whole members.
+    /// Returns the number of members that would suffice for the data of `members` members.
     pub const fn data_members(self, members: usize) -> usize {
         match self {
             Self::Zero => members,
@@ -113,7 +113,7 @@ impl Level {
     }
 }
 
-/// Several devices as one; see the [module](self).
+/// Several devices that act as one; see the [module](self).
 pub type Raid = Array<Stripes>;
 
 /// The placement of a striped array.

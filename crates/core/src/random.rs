@@ -11,13 +11,12 @@ pub type Generator = Pcg64Mcg;
 
 /// Creates the generator of the `stream`-th stream of a run for one `purpose`.
 pub fn generator(seed: u64, stream: usize, purpose: Purpose) -> Generator {
-    // The factor is odd, so seeds differ between streams. The generator's seeding scatters the
-    // bits.
+    // The factor is odd, so seeds differ between streams. Seeding scatters the bits.
     let stream_seed = seed ^ (stream as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     Generator::seed_from_u64(stream_seed ^ purpose as u64)
 }
 
-/// The purpose of the random numbers of one stream. Requests do not depend on the load.
+/// The purpose of the random numbers of one stream. Numbers for different purposes are independent.
 #[derive(Clone, Copy, Debug)]
 #[repr(u64)]
 pub enum Purpose {
@@ -48,7 +47,7 @@ pub fn replication_seeds(seed: u64) -> impl Iterator<Item = u64> {
     std::iter::once(seed).chain(others)
 }
 
-/// Returns a uniform number in `[0, bound)`; its probability is off by under `bound / 2^64`.
+/// Returns a uniform number in `[0, bound)`. Probabilities are off by less than `bound / 2^64`.
 #[inline]
 pub fn below(generator: &mut Generator, bound: u64) -> u64 {
     ((u128::from(generator.next_u64()) * u128::from(bound)) >> 64) as u64
@@ -129,7 +128,7 @@ impl<T> WeightedChoice<T> {
 
 /// A table of weighted values from which one is selected in constant time (Walker's alias method;
 /// see the origin of `zipf`). All entries are equally likely. Each selects its own value below a
-/// threshold, and the value of another entry above.
+/// threshold, and the value of another entry above it.
 #[derive(Clone, Debug)]
 pub struct Alias<T> {
     entries: Vec<Entry<T>>,
@@ -161,7 +160,7 @@ impl<T: Copy> Alias<T> {
         while let (Some(poor), Some(rich)) = (small.pop(), large.pop()) {
             entries[poor].below = (left[poor] * 2f64.powi(64)) as u64;
             entries[poor].other = (rich, entries[rich].own);
-            // This order loses no precision if the rich entry is large.
+            // Adding in this order loses no precision if the rich entry is large.
             left[rich] = (left[rich] + left[poor]) - 1.0;
             let next = if left[rich] < 1.0 {
                 &mut small

@@ -33,9 +33,7 @@ pub struct Report {
     reads: RequestTotals,
     writes: RequestTotals,
     flushes: RequestTotals,
-    /// Number of requests that did not succeed.
     failed: u64,
-    /// Number of reads and writes that succeeded after retries.
     recovered: u64,
     /// Response times of all reads and writes, in order of completion.
     series: BatchMeans,
@@ -315,7 +313,7 @@ impl ReplicatedTotals {
     /// Combines the totals of at least one run.
     ///
     /// # Panics
-    /// If there are none.
+    /// If `runs` is empty.
     pub fn new(runs: Vec<RequestTotals>) -> Self {
         assert!(!runs.is_empty(), "there must be at least one run");
         Self { runs }
@@ -400,7 +398,7 @@ impl RequestTotals {
         &self.responses
     }
 
-    /// Returns the mean breakdown, which adds up to the mean response; `None` without requests.
+    /// Returns the mean breakdown, whose parts add up to the mean response, if there were requests.
     pub fn mean_breakdown(&self) -> Option<Breakdown> {
         let response = self.responses.moments().mean()?;
         let mean = |sum: i64| self.mean_of(i128::from(sum));
@@ -428,7 +426,7 @@ impl RequestTotals {
 
     fn mean_of(&self, sum_ns: i128) -> Option<Span> {
         let count = i128::from(self.requests_count());
-        // Rounds to the nearest integer, also for negative sums: floor(mean + 1/2).
+        // Rounds to the nearest integer, even for negative sums: floor(mean + 1/2).
         (count > 0).then(|| Span::from_ns((2 * sum_ns + count).div_euclid(2 * count) as i64))
     }
 }
@@ -440,7 +438,7 @@ pub struct Window {
     pub start: Instant,
     /// Number of requests that arrived within the window.
     pub arrived_count: u64,
-    /// Response times of reads and writes that succeeded within the window; `None` without any.
+    /// Response times of reads and writes that succeeded within the window; `None` if none did.
     pub responses: Option<ResponseStats>,
     /// The share of the window with requests outstanding.
     pub utilisation_fraction: f64,
@@ -561,7 +559,7 @@ struct Occupancy {
     outstanding: u64,
     /// 1 while any request is outstanding.
     busy: OverTime,
-    /// The number of outstanding requests except one.
+    /// The number of outstanding requests minus one, or zero if there are none.
     waiting: OverTime,
 }
 

@@ -51,7 +51,7 @@ pub enum Priority {
     Low,
 }
 
-/// The full seeks on the way of the arm to a request, for policies that sweep to the edges.
+/// The full seeks that the arm makes on its way to a request, for policies that sweep to the edges.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Stroke {
     /// Straight to the request.

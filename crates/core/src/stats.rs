@@ -44,11 +44,11 @@ pub struct ResponseStats {
     pub count: u64,
     /// Mean of all responses, in milliseconds.
     pub mean_ms: f64,
-    /// Half the width of the mean's 95 % confidence interval; `None` below 512 responses.
+    /// Half the width of the mean's 95 % confidence interval; `None` for fewer than 512 responses.
     pub ci95_ms: Option<f64>,
-    /// Standard deviation, in milliseconds; `None` below two responses.
+    /// Standard deviation, in milliseconds; `None` for fewer than two responses.
     pub std_ms: Option<f64>,
-    /// Squared coefficient of variation; `None` below two responses or with a mean of zero.
+    /// Squared coefficient of variation; `None` for fewer than two responses or a mean of zero.
     pub cv2: Option<f64>,
     /// Median. This and the next four values are accurate to 0.1 % or 64 ns.
     pub p50_ms: f64,
@@ -90,8 +90,8 @@ impl ResponseSummary {
         self.batches.record(response);
     }
 
-    /// Adds everything from `other`, an independent series; see [`BatchMeans::merge`]. If the
-    /// series is dependent, all values except the confidence interval are valid.
+    /// Adds everything from `other`, an independent series; see [`BatchMeans::merge`]. If the two
+    /// series depend on each other, all values except the confidence interval are valid.
     pub fn merge(&mut self, other: &Self) {
         self.moments.merge(&other.moments);
         self.histogram.merge(&other.histogram);
@@ -187,18 +187,18 @@ impl Moments {
         Some(Span::from_ns(mean as i64))
     }
 
-    /// Returns the variance in ms², with divisor `count - 1`; `None` below two spans.
+    /// Returns the variance in ms², with divisor `count - 1`; `None` for fewer than two spans.
     pub fn variance_ms2(&self) -> Option<f64> {
         Some(self.variance_ns2()? * 1e-12)
     }
 
-    /// Returns the standard deviation to the nearest nanosecond; `None` below two spans.
+    /// Returns the standard deviation to the nearest nanosecond; `None` for fewer than two spans.
     pub fn std(&self) -> Option<Span> {
         Some(Span::from_ns(self.variance_ns2()?.sqrt().round() as i64))
     }
 
     /// Returns the squared coefficient of variation, variance over squared mean: the measure of
-    /// starvation in worthington94 section 4.4. `None` below two spans or when all are zero.
+    /// starvation in worthington94 section 4.4. `None` for fewer than two spans or all zeros.
     pub fn cv2(&self) -> Option<f64> {
         let variance = self.variance_ns2()?;
         let mean = self.sum as f64 / self.count as f64;
@@ -264,7 +264,7 @@ impl FromIterator<Span> for SortedSpans {
 ///
 /// # What it does
 /// Integrates `(f(u) - g(u))²` over `u` from 0 to 1, where `f` and `g` are the quantile functions
-/// of the samples, both step functions, and takes the square root. For samples of equal size that
+/// of the samples, both step functions, and takes the square root. For samples of equal size, this
 /// is the root mean square difference of their order statistics. It needs neither bins nor
 /// interpolation.
 ///
@@ -303,7 +303,7 @@ pub fn demerit(a: &SortedSpans, b: &SortedSpans) -> Option<Span> {
         "samples of {len_a} and {len_b} spans are too large"
     );
 
-    // The integral, in two overlapping halves of 64 bits, as squares alone may need 128 bits.
+    // The integral, in two overlapping halves of 64 bits, because squares alone may need 128 bits.
     let (mut high, mut low) = (0u128, 0u128);
     let (mut i, mut j) = (0, 0);
     let (mut remaining_a, mut remaining_b) = (width_a, width_b);

@@ -115,7 +115,7 @@ pub(crate) fn words(text: &str) -> Vec<&str> {
     words
 }
 
-/// Returns the pieces of `text` between separators outside parentheses.
+/// Splits `text` at the separators that are outside parentheses.
 fn split_outside(text: &str, is_separator: impl Fn(char) -> bool) -> Vec<&str> {
     let mut pieces = Vec::new();
     let (mut depth, mut start) = (0usize, 0);
@@ -149,7 +149,7 @@ fn is_balanced(text: &str) -> bool {
     depth == 0
 }
 
-/// The parameters of one call, and the keys that were read so far. All errors name the parameter.
+/// The parameters of one call, and the keys that have been read so far. Errors name the parameter.
 pub struct Args<'t, C = ()> {
     /// Additional input for the parser.
     pub context: C,
@@ -188,7 +188,8 @@ impl<'t, C> Args<'t, C> {
         })
     }
 
-    /// Returns the value of `key`, if any. `read` gets value and field, and returns its own errors.
+    /// Returns the value of `key`, if any, as parsed by `read`, which takes the value and the
+    /// field.
     pub fn maybe_read<T>(
         &mut self,
         key: &'static str,
@@ -239,7 +240,7 @@ impl<'t, C> Args<'t, C> {
         self.need(key, TIME, positive_span)
     }
 
-    /// Returns a time that may be zero, or zero if it is not given.
+    /// Returns an optional time, or zero if none is given.
     pub fn time_or_none(&mut self, key: &'static str) -> Result<Span, InputError> {
         Ok(self.maybe_time(key)?.unwrap_or_default())
     }

@@ -46,10 +46,10 @@ pub struct GeneratorInfo {
     pub origin: &'static str,
 }
 
-/// Generates the enumeration of the generators of a family, the table of their documentation, the
-/// parser that finds one by name, and functions that call those of the member. Call arguments are
-/// in braces because a macro cannot repeat them for each member. `samplers` adds the enumeration of
-/// the members' samplers, so that a request needs predictable branches instead of indirect calls.
+/// Generates, for a family of generators, their enumeration, a table of their documentation, a
+/// parser that finds one by name, and functions that call those of the selected member. Call
+/// arguments are in braces because a macro cannot repeat them for each member. `samplers` adds the
+/// enumeration of the members' samplers, so that a request needs no indirect calls.
 macro_rules! family {
     (
         $(#[$about:meta])*
@@ -209,7 +209,7 @@ impl Stream {
         }
     }
 
-    /// Returns the requests of this stream on `disk`, generated from `seed` as for a first stream.
+    /// Returns the requests of this stream on `disk`, generated from `seed` as if it were stream 0.
     ///
     /// # Panics
     /// If a request does not fit on the disk, or a share is not between 0 and 1.
@@ -288,7 +288,7 @@ impl Workload {
         })
     }
 
-    /// Parses a workload from the text of a TOML file, for `disk`. Errors call the file `file`.
+    /// Parses the text of a TOML file as a workload for `disk`. Errors refer to the file as `file`.
     ///
     /// # Errors
     /// Those of [`Self::parse`], with the file and line, and an error if the text is not TOML.

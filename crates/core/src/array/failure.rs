@@ -11,7 +11,7 @@ pub struct Failures {
     pub past: Vec<Failure>,
     /// The data lost to the failures; nothing is served after a loss.
     pub lost: Option<DataLoss>,
-    /// The share of the time in which the rebuild is in progress; `None` without a spare.
+    /// The share of time during which the rebuild is in progress; `None` without a spare.
     share: Option<f64>,
     pub rebuild: Option<Rebuild>,
 }
@@ -22,7 +22,7 @@ pub enum DueAction {
 }
 
 impl Failures {
-    /// Schedules `failures`, in any order. A rebuild takes `share` of the time; `None` means none.
+    /// Schedules `failures`, in any order. A rebuild takes `share` of the time, if that is given.
     ///
     /// # Panics
     /// If a member fails twice, or there is a rebuild without a failure.
@@ -60,7 +60,7 @@ impl Failures {
         failure.map(|failure| failure.at)
     }
 
-    /// Records that data were lost, which ends a paused rebuild.
+    /// Records that data were lost. This ends a paused rebuild.
     pub fn lose(&mut self, lost: DataLoss) {
         self.lost = Some(lost);
         if let Some(rebuild) = &mut self.rebuild {
@@ -98,7 +98,7 @@ impl Failures {
             .then_some(DueAction::Rebuild(pause_end))
     }
 
-    /// Starts the rebuild in `steps` steps, if there is a spare: immediately, or with the first
+    /// Starts a rebuild of `steps` steps if there is a spare: immediately, or with the first
     /// request if the run has not begun.
     pub fn begin_rebuild(&mut self, now: Instant, steps: u64) {
         self.rebuild = self.share.map(|share| Rebuild::new(share, steps));
@@ -107,7 +107,7 @@ impl Failures {
         }
     }
 
-    /// Starts the rebuild with a request that has arrived, if it has not started.
+    /// Starts the rebuild, if there is one that has not started.
     #[inline]
     pub fn wake(&mut self, now: Instant) {
         if let Some(rebuild) = &mut self.rebuild
@@ -160,7 +160,7 @@ pub struct Progress {
     pub total: u64,
     /// The time at which the rebuild began.
     pub began: Option<Instant>,
-    /// The completed steps at the last completion of a request, and the end of the following pause.
+    /// The steps completed when a request last completed, and the end of the pause after them.
     pub under_load: (u64, Option<Instant>),
     /// The time at which the rebuild ended, even if it stopped early.
     pub ended: Option<Instant>,
@@ -169,7 +169,7 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Projects the total time of the rebuild from its rate until the last completion of a request;
+    /// Projects the total time of the rebuild from its rate up to the last completion of a request;
     /// `None` if no step had ended by then.
     pub fn projected(&self) -> Option<Span> {
         let (steps, until) = self.under_load;
@@ -180,15 +180,14 @@ impl Progress {
 }
 
 pub struct Rebuild {
-    /// The share of the time in which the rebuild is in progress, above 0 and at most 1.
+    /// The share of time during which the rebuild is in progress, above 0 and at most 1.
     share: f64,
     pub progress: Progress,
     /// The time of the next step; `None` during a step.
     pub next: Option<Instant>,
     /// The beginning of the current step; `None` before the first.
     step_start: Option<Instant>,
-    /// The end of the pause after the last step. Without that pause, a projection from few steps
-    /// would be too short.
+    /// The end of the pause after the last step, without which projections would be too short.
     until: Option<Instant>,
 }
 
@@ -229,8 +228,8 @@ impl Rebuild {
         self.progress.stopped = Some(before.map_or(block, |before| before.min(block)));
     }
 
-    /// Ends the step, and begins the pause that keeps to the share of the time. Returns false if
-    /// the step failed, which ends the rebuild.
+    /// Ends the step, and begins a pause that is as long as the share of the time requires. If the
+    /// step failed, ends the rebuild and returns false.
     pub fn end_step(&mut self, now: Instant) -> bool {
         if self.progress.stopped.is_some() {
             self.progress.ended = Some(now);
@@ -283,7 +282,7 @@ mod tests {
     }
 
     /// Projects a rebuild of four steps of 10 ms that takes a quarter of the time and begins at 7
-    /// ms, from a request that completes after `steps` of them.
+    /// ms, if the last request completes after `steps` steps.
     fn projected_ms(steps: u64) -> Option<f64> {
         let mut rebuild = Rebuild::new(0.25, 4);
         rebuild.wake(ms(7));

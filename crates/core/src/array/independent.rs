@@ -1,11 +1,10 @@
-//! Independent devices. Each request names the one that serves it.
+//! Independent devices: each request names the device that serves it.
 
 use crate::device::{Completion, ComponentReport, Device, SubmitError, check};
 use crate::request::Request;
 use crate::units::{Bytes, Instant, SectorCount};
 
-/// Devices of equal size. Each request names its device ([`Request::unit`]), which is created on
-/// first use.
+/// Devices of equal size, created on first use. Each request names its device ([`Request::unit`]).
 ///
 /// Each disk serves its requests independently, with its own queue. Finding the next event examines
 /// all disks, so this is meant for tens of disks rather than thousands.
@@ -60,7 +59,7 @@ impl<D: Device, F: FnMut() -> D + Send> IndependentDisks<D, F> {
         }
     }
 
-    /// Returns the disk of a request; `None` if it has not been created yet.
+    /// Returns the disk of a request; `None` if the disk has not been created yet.
     fn disk(&self, request: &Request) -> Option<&D> {
         self.disks.get(usize::from(request.unit))
     }

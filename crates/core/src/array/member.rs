@@ -141,7 +141,6 @@ pub fn next_of(
 /// The devices of an array, by number. A spare is last, and has no slot until it replaces a member.
 pub struct Slots {
     numbers: Vec<usize>,
-    /// Devices that have left their slot.
     removed: Vec<(usize, Member)>,
     spare: Option<Member>,
 }
@@ -165,7 +164,7 @@ impl Slots {
     }
 
     /// Removes a member that has no commands left from its slot. Returns true if the spare takes
-    /// the slot, which it does only with `use_spare`.
+    /// the slot, which requires `use_spare`.
     pub fn replace(
         &mut self,
         members: &mut [Member],
@@ -181,7 +180,7 @@ impl Slots {
         let has_spare = spare.is_some();
         if let Some(spare) = &mut spare {
             self.numbers[slot] = self.numbers.len();
-            // The spare's own events until now, such as recalibrations, have happened.
+            // The spare's own events until now, such as recalibrations, take place first.
             let done = spare.device.advance(now);
             assert_eq!(done, None, "a spare has no requests");
         }
@@ -192,8 +191,8 @@ impl Slots {
         has_spare
     }
 
-    /// Reports the work of all devices, by number. `until` returns the end of the report of a
-    /// device that has not been removed.
+    /// Reports the work of all devices, by number. `until` returns the instant at which the report
+    /// of a device that is still present ends.
     pub fn reports(
         &self,
         members: &[Member],

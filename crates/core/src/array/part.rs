@@ -35,7 +35,7 @@ impl Access {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Commands {
     One(Access),
-    /// None, or several.
+    /// No commands, or several.
     Many(Vec<Access>),
 }
 
@@ -102,7 +102,7 @@ impl Plan {
     }
 }
 
-/// Bits of a command id for its index in a step, which has at most one command per block.
+/// Bits of a command id that hold its index in a step. A step has at most one command per block.
 const COMMAND_BITS: u32 = 17;
 
 /// Returns the id of command number `index` of the current step of a part.
@@ -235,7 +235,7 @@ impl Part {
         }
     }
 
-    /// Returns a part with `plan` that replaces this one, which could not read from `member`.
+    /// Returns a part with `plan` that replaces this one after a failed read from `member`.
     pub fn without_member(&self, plan: Plan, member: usize) -> Self {
         Self {
             spent: self.spent,
@@ -301,9 +301,9 @@ impl Part {
         self.commands.len() == 1 && self.follow.is_empty() && self.blocked == 0
     }
 
-    /// Translates the status of a command that failed at `block` of the array to an offset in
-    /// `request`, or in the blocks of a rebuild step. A block outside the request counts as the
-    /// first of the part.
+    /// Translates the status of a command that failed at `block` of the array, so that its offset
+    /// is relative to `request`, or to the blocks of a rebuild step. A block outside the request
+    /// counts as the first of the part.
     pub fn translate_status(
         &self,
         status: Status,
@@ -321,8 +321,8 @@ impl Part {
         Status::MediumError { offset }
     }
 
-    /// Records that a command has ended, with its status translated. Returns true if it was
-    /// the last of the step.
+    /// Records that a command has ended, with the translated `status`. Returns true if it was the
+    /// last in the step.
     #[inline(always)]
     pub fn end_command(&mut self, done: &Completion, status: Status) -> bool {
         self.left -= 1;
@@ -367,7 +367,7 @@ impl Part {
         self.restart(commands);
     }
 
-    /// Combines its status with the status of a failed first attempt, if there was one.
+    /// Combines the status of the part with that of a failed first attempt, if there was one.
     pub fn combine_attempts(&mut self) {
         if let Some(first) = self.failed {
             self.status = after_retry(first, self.status);
@@ -377,7 +377,7 @@ impl Part {
 
 #[inline(always)]
 pub fn member_command(request: &Request, id: u64, access: &Access) -> Request {
-    // No other request is outstanding with an ordered one, so its commands need no order.
+    // An ordered request is the only outstanding one, so its commands need no order.
     let ordering = match request.ordering {
         Ordering::Ordered => Ordering::default(),
         ordering => ordering,
@@ -474,7 +474,7 @@ fn after_retry(first: Status, second: Status) -> Status {
             retries: retries.saturating_add(1),
         },
         (Status::MediumError { offset: one }, Status::MediumError { offset: other }) => {
-            // Each member has the blocks before its bad block.
+            // Each member could read the blocks before its bad block.
             let offset = one.max(other);
             Status::MediumError { offset }
         }

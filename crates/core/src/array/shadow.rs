@@ -138,11 +138,10 @@ struct Shadow<P: Placement> {
     members: usize,
     devices: Vec<Vec<u64>>,
     failures: Vec<Failure>,
-    /// The number of past failures.
     failed: usize,
     /// The blocks of the spare that were written by completed steps of the rebuild.
     restored: BTreeSet<u64>,
-    /// The blocks that the current step has written, which do not count until it is complete.
+    /// The blocks that the current step has written. They do not count until the step is complete.
     restoring: BTreeSet<u64>,
     steps: Option<(u64, u64)>,
     lost: Option<DataLoss>,
@@ -419,9 +418,9 @@ impl<P: Model> Shadow<P> {
 
 /// Submits overlapping requests to arrays that are intact, degraded, failing or being rebuilt.
 /// Checks that reads return data that were acknowledged or are being written, and that each member
-/// ends up with the last write to each block. Each request completes once, and a read with all its
-/// blocks, none of them from a failed device. Requests fail only once data have been lost: blocks
-/// that cannot be reconstructed from the remaining devices. After that, nothing is served.
+/// ends up with the last write to each block. Each request completes once, and each read returns
+/// all its blocks, none of them from a failed device. Requests fail only after data have been lost,
+/// because the remaining devices cannot reconstruct them. After that, nothing is served.
 ///
 /// `random` creates an array of devices that write to a log.
 pub(crate) fn check<P: Model>(

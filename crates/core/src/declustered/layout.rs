@@ -29,7 +29,7 @@ pub enum LayoutKind {
 }
 
 impl LayoutKind {
-    /// Returns its name in words.
+    /// Returns the name of the placement, in words.
     pub fn name(self) -> &'static str {
         match self {
             Self::Basic => "basic",
@@ -69,7 +69,7 @@ impl Layout {
     /// Creates a layout on `disks` disks, 2 to [`MAX_DISKS`].
     ///
     /// # Errors
-    /// If the disks do not divide into the pairs, clusters, or pairs of clusters of `kind`.
+    /// If the disks cannot be divided into the pairs, clusters, or pairs of clusters of `kind`.
     pub fn new(kind: LayoutKind, disks: usize) -> Result<Self, LayoutError> {
         check(kind, disks)?;
         let mut layout = Self {
@@ -99,7 +99,7 @@ impl Layout {
     /// Returns the disks of block `block`, which is in row `block` / N of an array of N disks.
     ///
     /// This follows the prose of the thesis and gives the layouts of its figures 9.1 to 9.5. Where
-    /// the prose leaves the order of rows open, row 0 uses the first disk that it allows.
+    /// the prose leaves the order of rows open, row 0 uses the first disk that the prose allows.
     pub fn copy_disks(&self, block: u64) -> CopyDisks {
         let disks = self.disks as u64;
         let (primary, row) = ((block % disks) as usize, block / disks);
@@ -120,7 +120,7 @@ impl Layout {
         CopyDisks { primary, secondary }
     }
 
-    /// Returns the block in `row` with its secondary copy on `disk`.
+    /// Returns the block in `row` whose secondary copy is on `disk`.
     pub fn secondary_unit(&self, row: u64, disk: usize) -> Option<u64> {
         let first = row * self.disks as u64;
         let mut row = first..first + self.disks as u64;
@@ -202,7 +202,7 @@ impl Layout {
 /// half of a disk has `rows` units, and a spare has the first `rebuilt` units of its disk.
 ///
 /// Among rows of which the spare has the same halves, lost units repeat with the period of the
-/// layout, so one period is enough.
+/// layout, so it is enough to examine one period.
 pub fn count_lost(
     layout: &Layout,
     rows: u64,

@@ -101,7 +101,7 @@ impl<P> Children<P> {
         (0..self.slots.len() as u64).filter_map(|id| Some((id, self.get(id)?)))
     }
 
-    /// Returns an outstanding child for whose parent `is_wanted` returns true, in linear time.
+    /// Finds, in linear time, an outstanding child whose parent satisfies `is_wanted`.
     pub fn find(&self, is_wanted: impl Fn(&P) -> bool) -> Option<u64> {
         let mut children = self.iter();
         children

@@ -70,9 +70,8 @@ impl SeekTimes {
         &self.rows[(self.zero_row + to.0 - from.0) as usize]
     }
 
-    /// Returns the times of the arm, and of additional head switch and settle, between two
-    /// cylinders. The sum is never negative. A transfer that `continues` skips the settle of a
-    /// request.
+    /// Returns the time of the arm movement between two cylinders, and the additional time of head
+    /// switch and settle. The sum is never negative. If `continues`, a request's settle is skipped.
     #[inline]
     pub fn parts(
         &self,

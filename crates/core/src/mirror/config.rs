@@ -33,7 +33,7 @@ pub struct MirrorConfig {
 /// The rebuild of a failed member of a pair.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RebuildConfig {
-    /// The share of the time in which the rebuild is in progress, above 0 and at most 1.
+    /// The share of time during which the rebuild is in progress, above 0 and at most 1.
     pub share_fraction: f64,
     /// The number of blocks that a step reads and writes, from 1 to [`Request::MAX_SECTORS`].
     pub unit: SectorCount,

@@ -251,7 +251,7 @@ impl WriteQueue {
         Some(next)
     }
 
-    /// Ends the batch of a member, now idle, if all its writes are served. Returns true if so.
+    /// Ends the batch of an idle member, and returns true, if all writes of the batch are served.
     pub fn end_batch(&mut self) -> bool {
         self.batch.take_if(|batch| batch.left == 0).is_some()
     }
@@ -315,7 +315,7 @@ mod tests {
             (state(9, full, full), 0, Choice::BeginBatch),
             (state(9, full, full), 1, Choice::Read),
             (state(0, quiet, full), 1, Choice::Wait),
-            // It is not interrupted.
+            // The batch is not interrupted.
             (state(9, busy, full), 0, Choice::ContinueBatch),
         ] {
             assert_eq!(adu.choose(&state, member), step, "{state:?} at {member}");
@@ -367,7 +367,7 @@ mod tests {
         let adu = destaging(DestageScheme::Alternating);
         let ad_cp = destaging(DestageScheme::Conditional { reads: 3 });
         for (state, steps) in [
-            // The first member is missing, and it would be its turn.
+            // The first member is missing, although it is that member's turn.
             (degraded(2, none, full), [Choice::BeginBatch; 2]),
             (degraded(3, none, full), [Choice::BeginBatch, Choice::Read]),
             (degraded(1, full, full), [Choice::BeginBatch; 2]),

@@ -90,7 +90,7 @@ impl Mirror {
         self.feed_pair(now);
     }
 
-    /// Adds a read that waits for the other member to a member's reserve.
+    /// Adds to a member's reserve a read that waits for the other member.
     pub(super) fn reserve(&mut self, member: usize, id: u64) {
         for index in 0..self.parts[id].commands.len() {
             let (_, pending) = self.command(id, index);
@@ -130,7 +130,7 @@ impl Mirror {
     }
 
     /// Returns a member that is free for a read. If both are free, returns the one that would
-    /// complete it sooner, or the first in a tie.
+    /// complete the read sooner, or the first in a tie.
     pub(super) fn free_member(&self, request: &Request, now: Instant) -> Option<usize> {
         // Usually commands wait for both members, and nothing else needs to be checked.
         if self.members.iter().all(|own| !own.queue.is_empty()) {
@@ -174,7 +174,7 @@ impl Mirror {
     }
 }
 
-/// Returns how long a device would take to reach and transfer the blocks of `command`: zero if they
+/// Returns the time that a device needs to reach and transfer the blocks of `command`: zero if they
 /// are in its buffer, and `None` if the device does not know.
 fn access(device: &BoxedDevice, now: Instant, command: &Request) -> Option<Span> {
     if device.knowledge() < Knowledge::Times {

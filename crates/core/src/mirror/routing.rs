@@ -154,7 +154,8 @@ impl Prospect<'_> {
         (self.device.rehearse(), begin)
     }
 
-    /// Returns when the read would begin and end in order of arrival, if no more requests arrive.
+    /// Returns the instants at which the read would begin and end if requests were served in order
+    /// of arrival and no more arrived.
     fn in_order(&self, now: Instant) -> (Instant, Instant) {
         let (mut trial, mut at) = self.trial(now);
         for waiting in &self.waiting {
@@ -167,7 +168,7 @@ impl Prospect<'_> {
         (begin, trial.completed_at())
     }
 
-    /// Returns the totals of the waiting commands, with the read if `added`, in SATF order.
+    /// Returns the totals of the waiting commands in SATF order, including the read if `added`.
     fn by_access(&self, now: Instant, added: bool) -> Totals {
         let (mut trial, mut at) = self.trial(now);
         let mut policy = Satf::default().policy(&trial);

@@ -220,7 +220,7 @@ fn transfers(layout: &Layout, op: Op, first: u64, end: u64) -> Commands {
         let member = layout.member(top.index, unit);
         return Commands::One(Access::new(member, op, top.start + offset, end - first));
     }
-    // So few units are all on different members, even with left-symmetric parity.
+    // These few units are all on different members, even with left-symmetric parity.
     let mut start = first;
     let mut row = top;
     let mut accesses = Vec::with_capacity(units as usize);
@@ -275,7 +275,7 @@ struct RowPart {
 }
 
 impl RowPart {
-    /// Returns the part of `row` that `blocks` cover, which must not be empty.
+    /// Returns the part of `row` that `blocks` cover. The part must not be empty.
     fn new(layout: &Layout, row: StripeRow, blocks: &Range<u64>) -> Self {
         let end = blocks.end.min(layout.end(&row));
         let (last, offset) = row.unit_of(end - 1);
@@ -313,7 +313,7 @@ impl RowPart {
     }
 }
 
-/// Plans a write to rows with parity: a part for each run of full rows and each other row.
+/// Plans a write to rows with parity: a part for each run of full rows and for each other row.
 fn plan_write(layout: &Layout, health: Health, first: u64, end: u64, each: &mut impl FnMut(Plan)) {
     let mut start = first;
     while start < end {
@@ -391,8 +391,9 @@ fn plan_row(layout: &Layout, health: Health, part: &RowPart, blocks: Range<u64>)
     }
 }
 
-/// Returns the reads that a write needs for the new parity: the data that it does not write at the
-/// offsets `recomputed`, which begin or end with the hull, and elsewhere the old data and parity.
+/// Returns the reads that a write needs for the new parity. At the offsets `recomputed`, which
+/// begin or end with the hull, it reads the data that it does not write. Elsewhere, it reads the
+/// old data and parity.
 fn reads_for_parity(layout: &Layout, part: &RowPart, recomputed: &Range<u64>) -> Vec<Access> {
     let row = part.row.index;
     let modified = hull_without(&part.hull(), recomputed);

@@ -1,4 +1,4 @@
-//! Tests with schedules worked out by hand, and of laws that apply to any schedule.
+//! Tests of schedules worked out by hand, and of laws that apply to any schedule.
 
 use super::*;
 use crate::device::{Breakdown, Outcome, Status};

@@ -2,7 +2,7 @@
 
 use crate::units::{Span, elapsed_ns};
 
-/// One more than the maximum number of batches; joining leaves at least 32 (31 in a merge).
+/// One more than the maximum number of batches. Joining leaves at least 32, or 31 in a merge.
 const BATCHES: usize = 64;
 /// Minimum number of spans in whole batches for an interval: batches then have at least 16 spans.
 const MIN_SPANS: u64 = 512;
@@ -25,8 +25,8 @@ const MIN_SPANS: u64 = 512;
 /// About seven instructions per span; 1 KiB.
 ///
 /// # When it is bad
-/// The interval is too narrow while a batch is shorter than about ten times the series' memory, as
-/// near saturation. Beyond saturation there is no stationary mean: use replications.
+/// The interval is too narrow while a batch is shorter than about ten times the series' memory, for
+/// example near saturation. Beyond saturation there is no stationary mean: use replications.
 ///
 /// # Example
 /// ```
@@ -83,7 +83,7 @@ impl BatchMeans {
         }
     }
 
-    /// Doubles the length of the batches, as if they had had it from the beginning.
+    /// Doubles the length of the batches, as if it had been double from the beginning.
     fn join_neighbours(&mut self) {
         let pairs = self.count / 2;
         if self.count.is_multiple_of(2) {
@@ -121,15 +121,16 @@ impl BatchMeans {
         self.count = count;
     }
 
-    /// Returns half the width of the mean's 95 % interval; `None` below 512 spans in whole batches.
+    /// Returns half the width of the mean's 95 % interval, if whole batches have at least 512
+    /// spans.
     pub fn half_width_95(&self) -> Option<Span> {
         self.half_width_95_of(|batch| self.sums[batch] as f64)
     }
 
     /// Returns half the width of the mean's 95 % interval for this series minus `factor` times
-    /// `other`. It subtracts batch by batch, so common effects, such as the sizes of requests,
-    /// cancel out. Also `None` if the series differ in length. Neither may be [merged](Self::merge)
-    /// from others.
+    /// `other`. Batches are subtracted one by one, so common effects, such as the sizes of
+    /// requests, cancel out. Also `None` if the series differ in length. Neither series may result
+    /// from a [merge](Self::merge).
     pub fn half_width_95_less(&self, factor: f64, other: &Self) -> Option<Span> {
         let shape = |series: &Self| (series.count, series.length, series.missing);
         if shape(self) != shape(other) {

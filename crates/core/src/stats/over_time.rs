@@ -59,7 +59,8 @@ impl OverTime {
         self.max
     }
 
-    /// Returns the average until `end`; `None` at the start. Panics if `end` is before the last call of `set`.
+    /// Returns the average until `end`; `None` at the start. Panics if the last call of `set` is for
+    /// a later instant.
     pub fn average_count(&self, end: Instant) -> Option<f64> {
         let area = self.area + area(end - self.since, self.value);
         let length = (end - self.start).as_ns();

@@ -12,10 +12,10 @@ pub struct InputError {
     pub origin: Option<String>,
     /// The line of the file, from 1.
     pub line: Option<u64>,
-    /// The key, such as `geometry.zones[3].spares`, counted from 0; empty if `expected` is the
+    /// The key, such as `geometry.zones[3].spares` (the fourth zone); empty if `expected` is the
     /// message.
     pub field: String,
-    /// The value as shown, strings in quotes; `None` if nothing was found.
+    /// The value as shown, with strings in quotes; `None` if nothing was found.
     pub found: Option<String>,
     /// Description of valid values, as a noun phrase.
     pub expected: String,
@@ -152,7 +152,7 @@ pub fn line_of(text: &str, offset: usize) -> u64 {
     1 + before.iter().filter(|byte| **byte == b'\n').count() as u64
 }
 
-/// Returns the known name that differs in at most a third of its letters; a swap counts once.
+/// Returns the nearest known name if at most a third of its letters differ. A swap counts once.
 pub fn nearest<'k>(written: &str, known: &[&'k str]) -> Option<&'k str> {
     let distance = |name: &&'k str| (strsim::osa_distance(written, name), *name);
     let (distance, name) = known.iter().map(distance).min()?;

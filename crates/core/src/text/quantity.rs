@@ -50,8 +50,8 @@ pub fn sectors(text: &str, sector: Bytes) -> Option<SectorCount> {
     is_whole.then(|| SectorCount(bytes / sector.0))
 }
 
-/// Parses a speed in `rpm`, or the time of a revolution, as a time in nanoseconds of any size,
-/// including zero. Fractions of a nanosecond matter: over an hour they add up to degrees.
+/// Parses a speed in `rpm`, or the time of a revolution, as nanoseconds per revolution. Any number
+/// is accepted. Fractions of a nanosecond matter: over an hour they add up to degrees.
 pub fn period_ns(text: &str) -> Option<f64> {
     match split(text)? {
         (number, "rpm") => number.parse::<f64>().ok().map(|rpm| 60e9 / rpm),
@@ -72,7 +72,7 @@ pub fn per_s(text: &str) -> Option<f64> {
     Some(number.parse::<f64>().ok()? / seconds)
 }
 
-/// Parses a rate as [`per_s`] does, as the time between two events: a nanosecond to an hour.
+/// Parses a rate like [`per_s`], but returns the time between two events, at most an hour.
 pub fn interval(text: &str) -> Option<Span> {
     let ns = 1e9 / per_s(text)?;
     let is_interval = (1.0..=LONGEST_NS).contains(&ns);
@@ -107,7 +107,7 @@ pub fn binary_size(text: &str) -> Option<String> {
     count(number).map(|number| format!("{number} {unit}"))
 }
 
-/// Parses milliseconds per unit: `"0.0059 ms/cylinder"` with `unit` `ms/cylinder`.
+/// Parses milliseconds per unit, such as `"0.0059 ms/cylinder"` if `unit` is `ms/cylinder`.
 pub fn rate_ms(text: &str, unit: &str) -> Option<f64> {
     match split(text)? {
         (number, found) if found == unit => number.parse().ok(),
@@ -123,12 +123,12 @@ pub fn cylinders(text: &str) -> Option<u64> {
     }
 }
 
-/// Parses a time of any size and sign, in seconds, such as the life of a disk.
+/// Parses a time of any size and sign, such as the life of a disk; returns seconds.
 pub fn time_s(text: &str) -> Option<f64> {
     nanoseconds(text).map(|ns| ns / 1e9)
 }
 
-/// Parses a time of any size in `ns`, `us`, `ms`, `s`, `min` or `h`, in nanoseconds.
+/// Parses a time of any size in `ns`, `us`, `ms`, `s`, `min` or `h`; returns nanoseconds.
 pub(crate) fn nanoseconds(text: &str) -> Option<f64> {
     let (number, unit) = split(text)?;
     let unit_ns = match unit {

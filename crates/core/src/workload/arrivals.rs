@@ -160,7 +160,7 @@ pub struct Times {
 }
 
 impl Times {
-    /// Creates arrivals of the `stream`-th stream from `seed`; the first follows one pause.
+    /// Creates arrivals of the `stream`-th stream from `seed`. The first arrival follows one pause.
     pub fn new(pauses: &Pauses, seed: u64, stream: usize) -> Self {
         Self {
             pauses: PauseStream::new(pauses, seed, stream, Purpose::Arrivals),
@@ -168,7 +168,7 @@ impl Times {
         }
     }
 
-    /// Returns the next instant; there always is one.
+    /// Returns the next instant of the endless sequence.
     #[inline]
     pub fn next_instant(&mut self) -> Instant {
         self.now += self.pauses.next_pause();

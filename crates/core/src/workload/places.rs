@@ -112,7 +112,7 @@ impl PlaceMix {
         }
     }
 
-    /// Parses calls, each a rule; all but one must have a share. Errors about names report `field`.
+    /// Parses rules, all but one of which must have a share. Errors about names report `field`.
     pub(super) fn read(words: &[&str], disk: Disk, field: &str) -> Result<Self, InputError> {
         let mut rules: Vec<(Option<f64>, Places)> = Vec::new();
         for word in words {

@@ -60,7 +60,7 @@ impl Requests {
         }
     }
 
-    /// Returns the next request; there always is one.
+    /// Returns the next request of the endless sequence.
     #[inline]
     pub fn next_request(&mut self) -> Request {
         if let Some(request) = self.batch.get(self.next) {
@@ -101,7 +101,7 @@ impl StreamRequests {
         }
     }
 
-    /// Handles one size and uniform placement, as in most studies: the same requests as those of
+    /// Handles one size and uniform placement, as in most studies. Generates the same requests as
     /// [`Self::fill_any`], in half the time.
     fn fill_plain(&mut self, batch: &mut [Request; BATCH]) {
         let mut generator = self.generator.clone();

@@ -25,7 +25,7 @@
 //! * The platter pauses with the clock. Retries are whole revolutions, so this does not matter for
 //!   them; after a spike or a recalibration the platter has the same angle as before.
 //! * It does not matter whether the buffer holds a bad block. A write that the write cache absorbed
-//!   fails immediately, where a drive would report a deferred error with a later request.
+//!   fails immediately, whereas a drive would report a deferred error with a later request.
 //! * Nothing is reallocated: a bad block stays bad.
 //! * Requests fail immediately during an outage. Clients that issue the next request without a
 //!   pause use up all their requests at one instant.
@@ -83,7 +83,6 @@ pub struct Faults<D> {
     /// Completions produced here rather than by the device.
     due: VecDeque<Completion>,
     recalibration: Option<Recalibration>,
-    /// Due instant of the next recalibration.
     next_recalibration: Instant,
     /// The current outage and future ones.
     outages: VecDeque<Outage>,
@@ -127,8 +126,8 @@ impl<D: Device> Faults<D> {
         }
     }
 
-    /// Pauses the device at `at`, between two requests, if a recalibration is due. In an idle
-    /// device, it has started on time.
+    /// Pauses the device at `at`, between two requests, if a recalibration is due. On an idle
+    /// device, it has started when it was due.
     #[inline]
     fn recalibrate(&mut self, at: Instant, is_idle: bool) {
         let Some(Recalibration { every, lasts }) = self.recalibration else {
@@ -185,8 +184,8 @@ impl<D: Device> Faults<D> {
         self.live = 0;
     }
 
-    /// Converts a completion of the device into one of its request, unless that has already ended;
-    /// if it takes extra time, it becomes `retried`.
+    /// Converts a completion of the device into one of its request, unless the request has ended. A
+    /// completion that takes extra time becomes `retried`.
     #[inline]
     fn convert(&mut self, mut completion: Completion) -> Option<Completion> {
         let child = self.children.remove(completion.request.id);
@@ -359,7 +358,7 @@ impl Clock {
         now.max(self.resumes) - self.lag
     }
 
-    /// Returns when the device's clock will show `at`, which is not in its past.
+    /// Returns the instant at which the device's clock will show `at`, which must not be past.
     #[inline]
     pub fn simulated_time(&self, at: Instant) -> Instant {
         at + self.lag
@@ -372,7 +371,7 @@ impl Clock {
     }
 }
 
-/// A copy of a device with a paused clock, on which to try requests.
+/// A copy of a device with a paused clock, for trying requests.
 #[derive(Clone, Debug)]
 pub struct PausedRehearsal<R> {
     device: R,

@@ -6,8 +6,8 @@
 //! arrival.
 //!
 //! # Cost
-//! That of the observer. The recorder needs memory for each request, and a search in a tree of the
-//! outstanding ones. For long runs, write an observer that saves each completion immediately.
+//! The cost of the observer. The recorder needs memory for each request, and a search in a tree of
+//! the outstanding ones. For long runs, write an observer that saves each completion immediately.
 //!
 //! # When it is bad
 //! Ids are those of the observed level: a wrapper around it that submits child requests, such as a
@@ -54,7 +54,7 @@ impl<D: Device, O: Observer + Send> ObservedDevice<D, O> {
         Self { device, observer }
     }
 
-    /// Returns the observer, to read what it has recorded.
+    /// Returns the observer, so that callers can read what it has recorded.
     pub fn observer(&self) -> &O {
         &self.observer
     }

@@ -57,7 +57,8 @@ impl Limits {
     /// Checks that a throttle can enforce the limits.
     ///
     /// # Errors
-    /// If they allow less than a request in ten years or 100 bytes a second, or a burst below 0.
+    /// If they allow less than a request in ten years or 100 bytes a second, or `burst` is
+    /// negative.
     pub fn check(&self) -> Result<(), InputError> {
         // Lower rates would exceed the range of instants; the largest request of the largest
         // sectors takes 22 years at 100 bytes a second.

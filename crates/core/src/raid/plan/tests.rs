@@ -208,15 +208,15 @@ fn random_array(dice: &mut Generator) -> Bytes {
     Bytes::new(layout, sectors, failed)
 }
 
-/// Returns a range of blocks: often few, and often across rows.
+/// Returns a random range of blocks, often short and often across rows.
 fn random_range(dice: &mut Generator, capacity: u64) -> (u64, u64) {
     let first = below(dice, capacity);
     let max = if below(dice, 2) == 0 { 8 } else { capacity };
     (first, first + 1 + below(dice, max.min(capacity - first)))
 }
 
-/// Tries thousands of arrays that are intact, have a failed member, or have rebuilt some of its
-/// rows. Each read returns what was written, and the parity is right.
+/// Tries thousands of arrays that are intact, have a failed member, or have rebuilt a part of it.
+/// Each read returns what was written, and the parity is right.
 #[test]
 fn reads_return_what_was_written_and_the_parity_is_right() {
     for seed in 0..4_000 {
@@ -383,7 +383,7 @@ fn five_disks_are_left_symmetric() {
     assert_eq!(layout.capacity(), SectorCount(96));
 }
 
-/// Checks both directions, also with a last row of shorter units.
+/// Checks both directions, including layouts whose last row has shorter units.
 #[test]
 fn layouts_are_bijections() {
     for redundancy in [Redundancy::None, Redundancy::Parity] {

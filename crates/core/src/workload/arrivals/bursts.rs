@@ -4,12 +4,12 @@ use super::{Args, Generator, GeneratorInfo, InputError, Pause};
 use crate::random::exponential;
 use crate::units::Span;
 
-/// The interrupted Poisson process: alternately on and off, both for exponential times.
+/// The interrupted Poisson process: alternately on and off, with exponentially distributed lengths.
 ///
 /// The process is on after each arrival, and exponential times have no memory. So pauses are
 /// independent, and no state is carried from one to the next. With rate `λ` within bursts, mean on
 /// time `a` and mean off time `b`, the mean pause is `(a + b) / (a λ)` and the squared coefficient
-/// of variation `1 + 2 λ a b² / (a + b)²`.
+/// of variation is `1 + 2 λ a b² / (a + b)²`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bursts {
     /// Mean pause within a burst; positive.

@@ -7,7 +7,7 @@ use crate::random::scale;
 use crate::units::Span;
 
 /// Pauses that are sums of `stages` exponential ones, with a squared coefficient of variation of `1
-/// / stages`. Sampled in constant time from the gamma distribution of that shape.
+/// / stages`. They are sampled in constant time from the gamma distribution of that shape.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Erlang {
     /// Number of exponential stages; at least one.

@@ -6,9 +6,9 @@ use crate::units::Span;
 
 /// Exponential pauses of two kinds, long and short, each with its own mean.
 ///
-/// With share `p` and ratio `r`, the mean is `m (p r + 1 - p)` where `m` is the mean of the short
-/// pauses, and the squared coefficient of variation `2 (p r² + 1 - p) / (p r + 1 - p)² - 1`. For
-/// liu05's `p = 0.1`, `r = 9` that is 41/9; the thesis gives 50/9, omitting the `- 1`.
+/// With share `p` and ratio `r`, the mean is `m (p r + 1 - p)`, where `m` is the mean of the short
+/// pauses. The squared coefficient of variation is `2 (p r² + 1 - p) / (p r + 1 - p)² - 1`. For
+/// liu05's `p = 0.1` and `r = 9`, it is 41/9; the thesis omits the `- 1` and gives 50/9.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Hyperexponential {
     /// Share of the long pauses, above 0 and below 1.

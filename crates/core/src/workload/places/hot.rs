@@ -6,7 +6,7 @@ use super::{
 };
 use crate::text::percent;
 
-/// A random place within one of a few zones of equal width, which are equally likely.
+/// A random place within one of a few zones. All zones are equally wide and equally likely.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Hot {
     /// Start of each zone, as a share of the disk from 0 to 1.

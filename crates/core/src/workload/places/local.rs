@@ -33,7 +33,8 @@ impl Placement for Local {
     type Sampler = LocalSampler;
 
     fn read(args: &mut Args<'_>) -> Result<Self, InputError> {
-        // Up to this deviation, a third of the places are on the disk, even from its end.
+        // Up to this deviation, a third of the places are on the disk, even if the last request was
+        // at its end.
         let deviation = args.size("deviation", args.context.sectors)?;
         Ok(Self { deviation })
     }

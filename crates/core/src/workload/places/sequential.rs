@@ -5,9 +5,9 @@ use super::{
     UnplacedRequest, below, start_within,
 };
 
-/// Each request begins where another one ended, and has the same direction. It continues the last
-/// request of the stream, regardless of its rule, or a random one of several runs. It may be
-/// anywhere if it is the first of a run, or would pass the end of the disk otherwise.
+/// Each request begins where another one ended, and has the same direction. It continues either the
+/// last request of the stream, whichever rule placed that, or one of several runs chosen at random.
+/// The first request of a run, and one that would pass the end of the disk, are placed at random.
 ///
 /// The traces of worthington94 and worthington96 show that the direction is kept (all 3,013
 /// sequential requests on the HP C2247, all 2,494 on the Seagate ST41601N). So a stream of

@@ -14,9 +14,9 @@ use crate::units::{Bytes, SectorCount, gcd};
 /// Popular extents are scattered: the `k`-th is number `k s` modulo their count, where the step `s`
 /// is coprime to the count and about 0.618 times as large. Extents of similar ranks are far apart.
 ///
-/// The 16,384 most popular extents are selected from a table. The others share one entry of it:
-/// their ranks are found by inverting the integral of `x^-exponent`, cut at half ranks. There, the
-/// integral over a rank differs from its term by less than 2 in 10^8.
+/// The 16,384 most popular extents are selected from a table. The others share one entry of that
+/// table: their ranks are found by inverting the integral of `x^-exponent`, cut at half ranks. For
+/// these, the integral over a rank differs from the exact term by less than 2 in 10^8.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Zipf {
     /// The exponent, from 0 (all extents equally popular) to 10.
@@ -122,7 +122,7 @@ impl ZipfSampler {
     fn number(&self, rank: u64) -> u64 {
         match rank.checked_mul(self.step) {
             Some(product) => product % self.extents,
-            // Handled separately, because a 128-bit division takes ten times as long as all else.
+            // Handled separately, because a 128-bit division takes ten times as long as the rest.
             None => (u128::from(rank) * u128::from(self.step) % u128::from(self.extents)) as u64,
         }
     }

@@ -5,9 +5,9 @@ use rand_distr::{Distribution, Exp1};
 use super::{Args, Bounds, Generator, GeneratorInfo, InputError, Size};
 use crate::units::SectorCount;
 
-/// Exponential sizes in whole units: the geometric distribution, `k` units with probability `q^(k -
-/// 1) (1 - q)`, whose mean `1 / (1 - q)` is exactly the requested one. With a mean of `m` units the
-/// variance is `m (m - 1)` square units.
+/// Exponential sizes in whole units: the geometric distribution, in which `k` units have
+/// probability `q^(k - 1) (1 - q)`. Its mean `1 / (1 - q)` is exactly the requested one. With a
+/// mean of `m` units, the variance is `m (m - 1)` square units.
 ///
 /// Sizes above 16 times the mean, one in nine million, are reduced to that. So there is a largest
 /// size, for which a zone of the disk must have room.
