@@ -72,7 +72,7 @@ impl Drive {
         Self::with_mechanism(spec, Mechanism::new(spec, layout, origin))
     }
 
-    /// Like [`Self::new`], but with a copy of an existing mechanism: copies share their tables.
+    /// Like [`Self::new`], but with a copy of an existing mechanism. Copies share their tables.
     pub fn with_mechanism(spec: &Spec, mechanism: Mechanism) -> Self {
         let mut core = Core::new(spec, mechanism);
         core.fate = Fate::new(spec);
@@ -127,7 +127,7 @@ impl Drive {
         }
     }
 
-    /// Returns when the next command may begin. An ordered one waits for the previous completion.
+    /// Returns the earliest start of the next command. An ordered command waits for earlier ones.
     #[inline]
     fn begins(&self) -> Instant {
         if self.queue.is_special() && self.queue.next_is_ordered() {
@@ -150,14 +150,14 @@ impl Drive {
         }
     }
 
-    /// [`Self::begin_one`], not inlined, for use outside the hot path.
+    /// Calls [`Self::begin_one`] without inlining it, for use outside the hot path.
     #[cold]
     #[inline(never)]
     fn begin_one_cold(&mut self, request: Request, arrived: Instant) -> (Outcome, Instant) {
         self.begin_one(request, arrived)
     }
 
-    /// Starts a command. Returns its buffer outcome, and when it completes.
+    /// Starts a command. Returns its buffer outcome and the time at which it completes.
     #[inline(always)]
     fn begin_one(&mut self, request: Request, arrived: Instant) -> (Outcome, Instant) {
         if self.gaps.is_some() {
@@ -215,7 +215,7 @@ impl Device for Drive {
         }
         self.set_now(now);
         self.outstanding += 1;
-        // Commands that begin before this one arrives are chosen without it.
+        // This command does not compete with those that begin before it arrives.
         if self.deferred.is_some() {
             self.begin_deferred(now);
             self.submit_deferred(now, request);
@@ -275,7 +275,7 @@ impl Device for Drive {
             return false;
         };
         if request.ordering == Ordering::Ordered {
-            // Commands that waited for it may begin, but not in the past.
+            // Commands that waited for the aborted one may begin, but not in the past.
             self.open = self.open.max(now);
         }
         let aborted = Completion::unserved(request, arrived, now, Status::Aborted);
@@ -323,7 +323,7 @@ impl Estimate for Drive {
     }
 }
 
-// Operations for a logical unit that contains the drive: moving the arm, and changing the buffer
+// Operations for a logical unit that contains the drive: moving the arm and changing the buffer
 // rules or the layout.
 impl Drive {
     /// Returns true if no request is outstanding.
@@ -331,7 +331,7 @@ impl Drive {
         self.outstanding == 0
     }
 
-    /// Moves the arm to the track of a block (SCSI: SEEK). Returns when the command completes.
+    /// Moves the arm to the track of a block (SCSI: SEEK). Returns the time of completion.
     ///
     /// No published parameters describe this command. It is modelled as a read miss that ends when
     /// the head has settled: the command overhead of a read, everything that the arm must do first,
@@ -362,7 +362,7 @@ impl Drive {
         self.core.set_buffer(now, spec);
     }
 
-    /// Changes to another layout with the same numbers of cylinders, surfaces and blocks. The
+    /// Switches to another layout with the same numbers of cylinders, surfaces and blocks. The
     /// buffer is emptied, because blocks may have moved.
     ///
     /// # Panics

@@ -183,7 +183,7 @@ impl<E: Estimate> Policy<E> for Deadline {
         self.queue(pending.request.op).add(pending);
     }
 
-    /// Continues the batch if the request could have been the next in it; otherwise starts one.
+    /// Continues the batch if the request could have been next in it; otherwise starts a new one.
     fn note_bypass(&mut self, request: &Request, _: &E) {
         let latest = self.queue(request.op).latest;
         let is_next = request.op == self.last && request.start >= latest;
