@@ -94,8 +94,7 @@ struct Ledger<'a> {
 
 impl<'a> Ledger<'a> {
     /// Number of consecutive failures after which a geometry is rejected. Regions are selected in
-    /// proportion to their blocks: one with 1/10,000 of all blocks is missed with probability
-    /// e^-26.
+    /// proportion to their blocks: one with 1/10,000 of them is missed with probability e^-26.
     const MISSES_MAX: u32 = 1 << 18;
 
     fn new(plan: &'a Plan) -> Self {

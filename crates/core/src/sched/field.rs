@@ -1,6 +1,5 @@
 //! Pending requests by cylinder and angle, for policies that select the request with the minimum
-//! positioning time, or with the minimum cost based on it. A decision need not examine every
-//! request.
+//! positioning time or related cost. A decision need not examine every request.
 //!
 //! jacobson91 (section 4.2, figures 4 and 5) divides the disk into cells and searches them in a
 //! precomputed order. Here a cell is a ring of cylinders. Rings are searched from the arm outward,
@@ -76,8 +75,7 @@ struct Field {
     per_ns: f64,
     /// Like `per_ns`, with [`FRACTION_BITS`] bits of fraction, rounded down.
     per_ns_fixed: u64,
-    /// Tolerance for comparing phases: a sector that has just begun is in time, and times are
-    /// rounded.
+    /// Tolerance for phases: a sector that has just begun is in time, and times are rounded.
     margin: i64,
 }
 

@@ -30,8 +30,7 @@ pub struct Limited<C> {
     policy: Box<C>,
 }
 
-/// A configuration of any policy. The policy table, which itself contains [`Limited`], implements
-/// this trait.
+/// A configuration of any policy. The policy table, which contains [`Limited`], implements it.
 pub trait Config: Sized {
     fn parse(text: &str, field: &str) -> Result<Self, InputError>;
 
