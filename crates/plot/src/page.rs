@@ -233,8 +233,8 @@ fn is_control(c: char) -> bool {
 }
 
 /// Wraps text to lines of at most `max` pixels after stretching by [`MAX_STRETCH`]. Breaks at
-/// spaces, or within a word wider than that. Control characters become spaces. Blank text yields no
-/// lines.
+/// spaces, or within a word wider than `max`. Control characters become spaces. Blank text yields
+/// no lines.
 pub fn lines(text: &str, size: f64, max: f64) -> Vec<String> {
     let max = max / MAX_STRETCH;
     let text = text.replace(|c: char| is_control(c) || c.is_whitespace(), " ");

@@ -113,8 +113,8 @@ impl Ruler {
         ruler
     }
 
-    /// Returns the position of a value as a fraction of the axis: below 0 or above 1 if off its
-    /// ends.
+    /// Returns the position of a value as a fraction of the axis. Values beyond its ends are below
+    /// 0 or above 1.
     pub fn fraction(&self, value: f64) -> Option<f64> {
         let [from, to] = self.ends;
         is_visible(self.scale, value).then(|| (self.scale.position(value) - from) / (to - from))

@@ -371,8 +371,7 @@ impl Core {
 
     /// Creates the drive of `spec` with an existing mechanism. Copies share the mechanism's tables.
     ///
-    /// A deferred write cache is assumed to write in order of arrival, because its order is
-    /// unknown.
+    /// A deferred write cache is assumed to write in order of arrival: its real order is unknown.
     pub fn with_mechanism(spec: &Spec, mechanism: Mechanism) -> Self {
         let mut core = Self::new(spec, mechanism);
         if core.rules.write_cache == WriteCache::Deferred {

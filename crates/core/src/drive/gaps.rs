@@ -67,8 +67,7 @@ impl GapReader {
         &self.tasks
     }
 
-    /// Returns the most valuable reads in the gap before a command, in order, and the start of the
-    /// gap.
+    /// Returns the most valuable reads in the gap before a command, in order, and the gap's start.
     fn choose(&mut self, core: &Core, command: &Command) -> Option<(Vec<GapTransfer>, Instant)> {
         if core.defers(&command.request) || self.tasks.is_done() {
             return None;

@@ -182,7 +182,7 @@ impl Search<'_> {
         let groups = self.tasks.map.cylinders.div_ceil(GROUP);
         let timed = |group: u32| (group, self.time_in(group));
         let reached = |(_, time): &(u32, Span)| *time > Span::ZERO;
-        // Groups beyond the ends are ever farther away: once one is out of reach, all others are.
+        // Groups beyond the ends get farther away: once one is out of reach, all later ones are.
         let inner = (first..=last).map(timed).filter(reached);
         let outer = (0..first).rev().map(timed).take_while(reached);
         let beyond = (last + 1..groups).map(timed).take_while(reached);

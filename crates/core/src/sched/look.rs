@@ -151,8 +151,7 @@ impl<E: Estimate> EdgeStrokes<E> {
         }
     }
 
-    /// Turns the arm towards the start of `request`. Returns its old and its new direction; true is
-    /// up.
+    /// Turns the arm towards the start of `request`. Returns its old and new direction; true is up.
     fn turn_to(&mut self, request: &Request, drive: &E) -> (bool, bool) {
         let was_up = self.is_up;
         let target = self.metric.line.coordinate(request.start, drive);

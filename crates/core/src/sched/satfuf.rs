@@ -18,8 +18,9 @@
 //!
 //! # When it is bad
 //! Under load, the oldest requests are always too old and few others fit between them, so it
-//! behaves like FCFS, with queues as long (jacobson91 section 5.1). A forced request is delayed
-//! only by other forced ones; a request that becomes too old waits for those forced before it.
+//! behaves like FCFS, with equally long queues (jacobson91 section 5.1). A forced request is
+//! delayed only by other forced ones; a request that becomes too old waits for those forced before
+//! it.
 
 use super::forced::{AGE, Forcing, Greedy, read_age};
 use super::policy::{Estimate, Knowledge, Policy, PolicyInfo, Rule};

@@ -170,7 +170,7 @@ fn balance_after_one_failure_matches_table_9_1_except_for_interleaved() {
             .all(|reads| (reads - 4.0 / 3.0).abs() < 1e-12)
     );
     assert!(reads[3..].iter().all(|reads| (reads - 1.0).abs() < 1e-12));
-    // Interleaved is balanced if all disks are in one cluster.
+    // The interleaved layout is balanced if all disks are in one cluster.
     let one = layout(LayoutKind::Interleaved { cluster: 8 }, 8);
     assert_eq!(balanced(&one, 1), (8, 8));
 }
@@ -195,9 +195,9 @@ fn loads_without_failures_match_the_thesis() {
     }
 }
 
-/// Equations 9.2 and 9.4: the partner, or the rest of the cluster of n, has n / (n - 1) λ_R + 2
-/// λ_W, and the loads of other disks do not change. The line before 9.4 derives 2 λ_W from (n - 2)
-/// / (n - 2), but should add n - 1 shares of 1 / (n - 1).
+/// Equations 9.2 and 9.4: the partner, or the rest of the cluster of n, has
+/// n / (n - 1) λ_R + 2 λ_W, and the loads of other disks do not change. The line before 9.4 derives
+/// 2 λ_W from (n - 2) / (n - 2), but should add n - 1 shares of 1 / (n - 1).
 #[test]
 fn loads_after_a_failure_in_a_pair_or_cluster_match_the_thesis() {
     for layout in all(12) {
@@ -232,8 +232,8 @@ fn interleaved_loads_do_not_depend_on_the_share_of_primary_copies() {
 }
 
 /// 9.6 and 9.7: disk i serves shares of the previous disk's reads and of its own. After disk 0 of n
-/// has failed, these are (n - i) / (n - 1) and i / (n - 1); after disks 0 and n / 2 they are (n - 2
-/// i) / (n - 2) and 2 i / (n - 2). In 9.7 of the thesis, i includes the failed disks.
+/// has failed, these are (n - i) / (n - 1) and i / (n - 1); after disks 0 and n / 2, they are
+/// (n - 2 i) / (n - 2) and 2 i / (n - 2). In 9.7 of the thesis, i includes the failed disks.
 #[test]
 fn shares_of_chains_match_the_thesis() {
     for disks in 3..=12 {
