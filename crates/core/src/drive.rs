@@ -279,7 +279,7 @@ impl Device for Drive {
             self.open = self.open.max(now);
         }
         let aborted = Completion::unserved(request, arrived, now, Status::Aborted);
-        // Commands that have begun may still be delayed.
+        // Completions of commands in service may be due later.
         if let Some(next) = self.next.take() {
             self.later.push_front(next);
         }

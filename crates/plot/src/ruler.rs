@@ -227,7 +227,8 @@ impl TickStep {
         }
     }
 
-    /// Returns a value divided by the step; a whole number if it is a multiple except for rounding.
+    /// Returns a value divided by the step: a whole number if, except for rounding, it is a
+    /// multiple.
     fn times_in(self, value: f64) -> f64 {
         let times = value / self.value(1.0);
         let whole = times.round();

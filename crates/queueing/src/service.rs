@@ -268,7 +268,8 @@ pub fn streaming_bytes_per_s(spec: &Spec) -> Option<f64> {
 /// With probability 1 - q, where q = transfer / revolution, the head arrives outside the block and
 /// waits uniformly over the rest of the revolution. Otherwise it waits for all of this rest, plus
 /// up to one `sector` because it arrived within one. The mean is
-/// q (T - x + s / 2) + (1 - q) (T - x) / 2. For a block of at least a revolution, the wait is at most one sector.
+/// q (T - x + s / 2) + (1 - q) (T - x) / 2. For a block of at least a revolution, the wait is at
+/// most one sector.
 fn zero_latency_wait(revolution: f64, transfer: f64, sector: f64) -> Moments {
     let gap = (revolution - transfer).max(0.0);
     let inside_share = (transfer / revolution).clamp(0.0, 1.0);

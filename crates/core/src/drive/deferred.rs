@@ -12,7 +12,7 @@
 //!   as a new request. Writes that wait for room keep their order.
 //! - A read whose blocks are all in the segments, or all in the cache, is served from there. If no
 //!   other command waits and only the arm is busy, it is served immediately. Before any other read,
-//!   the ranges that it overlaps are destaged.
+//!   the ranges that the read overlaps are destaged.
 //! - A flush destages the whole cache, in the policy's order, before anything else is served.
 //! - A write that is not absorbed removes its blocks from the cache.
 //! - With `destage_in_gaps`, ranges or parts of them are also destaged during the rotational

@@ -95,7 +95,7 @@ fn filled(words: impl Iterator<Item = impl AsRef<str>>, indent: &str) -> String 
 /// table, such as `mechanics.seek`, is above its header.
 ///
 /// # Panics
-/// If a number is not finite: specifications cannot express it.
+/// If a number is not finite, because specifications cannot express it.
 pub fn specification(spec: &Spec, remark: &dyn Fn(&str) -> Option<String>) -> String {
     let defaults = Spec::default();
     let (mut text, keys) = (String::new(), Key::all());
