@@ -71,7 +71,7 @@ impl Drive {
         Self::with_mechanism(spec, Mechanism::new(spec, layout, origin))
     }
 
-    /// Like [`Self::new`], but with a copy of an existing mechanism: copies share their tables.
+    /// Like [`Self::new`], but with a copy of an existing mechanism. Copies share their tables.
     pub fn with_mechanism(spec: &Spec, mechanism: Mechanism) -> Self {
         let mut core = Core::new(spec, mechanism);
         core.fate = Fate::new(spec);
@@ -150,7 +150,7 @@ impl Drive {
         }
     }
 
-    /// [`Self::begin_one`], not inlined, for use outside the hot path.
+    /// Calls [`Self::begin_one`] without inlining it, for use outside the hot path.
     #[cold]
     #[inline(never)]
     fn begin_one_cold(&mut self, request: Request, arrived: Instant) -> (Outcome, Instant) {
@@ -275,11 +275,11 @@ impl Device for Drive {
             return false;
         };
         if request.ordering == Ordering::Ordered {
-            // Commands that waited for it may begin, but not in the past.
+            // Commands that waited for the aborted one may begin, but not in the past.
             self.open = self.open.max(now);
         }
         let aborted = Completion::unserved(request, arrived, now, Status::Aborted);
-        // Commands that have begun may still be delayed.
+        // Completions of commands in service may be due later.
         if let Some(next) = self.next.take() {
             self.later.push_front(next);
         }
@@ -323,7 +323,7 @@ impl Estimate for Drive {
     }
 }
 
-// Operations for a logical unit that contains the drive: moving the arm, and changing the buffer
+// Operations for a logical unit that contains the drive: moving the arm and changing the buffer
 // rules or the layout.
 impl Drive {
     /// Returns true if no request is outstanding.
@@ -362,7 +362,7 @@ impl Drive {
         self.core.set_buffer(now, spec);
     }
 
-    /// Changes to another layout with the same numbers of cylinders, surfaces and blocks. The
+    /// Switches to another layout with the same numbers of cylinders, surfaces and blocks. The
     /// buffer is emptied, because blocks may have moved.
     ///
     /// # Panics

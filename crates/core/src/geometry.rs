@@ -6,9 +6,9 @@
 //! The places of a zone are its sectors, counted from 0 in the order of its tracks: cylinder by
 //! cylinder, heads in the order of [`TrackOrder`], sectors ascending. Slips and defects are given
 //! as places (tracks for [`Sparing::TracksPerZone`]) from the front of their zone, counting
-//! reserved and spare places too. Where a physical sector has several blocks
-//! ([`Geometry::physical_sector`]), slips, defects and spares are in physical sectors. Only the
-//! spare places of defects under [`Sparing::SectorsPerDisk`] are counted from the front of the
+//! reserved and spare places too. If a physical sector has several blocks
+//! ([`Geometry::physical_sector`]), slips, defects and spares are counted in physical sectors. Only
+//! the spare places of defects under [`Sparing::SectorsPerDisk`] are counted from the front of the
 //! disk, because the spare space belongs to the whole disk.
 //!
 //! # What holds data
@@ -19,10 +19,10 @@
 //!   last range has the same number of spares as the others.
 //! * [`Zone::reserved_sectors`] counts sectors that would otherwise hold data, not spares.
 //! * [`Sparing::SectorsPerDisk`] and [`Sparing::None`] set nothing aside in a zone. Sectors beyond
-//!   the exported capacity are spare space under the first, and unused under all others.
+//!   the exported capacity are spare space under the former, and unused under all other schemes.
 //!
 //! With these rules, the capacities of dec-rz26, hp-c2247, hp-c2490a and seagate-st41601n are exact
-//! to the sector. Drives sold with round or common capacities export less than they map
+//! to the sector. Drives sold with round or common capacities export fewer sectors than they map
 //! ([`Layout::mapped_sectors`]); [`Geometry::unused_sectors`] is the difference.
 //!
 //! # Angle
@@ -69,7 +69,7 @@ pub struct Layout {
     cylinders: u32,
     surfaces: u32,
     physical: Physical,
-    /// Two per zone: one for its data, and one for its places.
+    /// Each zone has two grids: one for its data, and one for all its places.
     grids: Vec<Grid>,
     pieces: Pieces,
     reallocations: Reallocations,

@@ -1,8 +1,8 @@
-//! The catalogue of drives, one TOML file each in `data/`, and [`text`], which writes such files.
+//! The catalogue of drives, with a TOML file for each in `data/`; [`text`] writes such files.
 //!
 //! `diskarm_core::spec` reads specifications. A new drive needs one file and one line in
 //! [`CATALOGUE`]. A drive whose name ends in `-calibrated` is the drive without that suffix, fitted
-//! to the first half of a measured trace; `cargo xtask calibrate` writes these.
+//! to the first half of a measured trace. `cargo xtask calibrate` writes its file.
 
 #![warn(missing_docs)]
 
@@ -90,7 +90,7 @@ fn letter_pairs(name: &str) -> Vec<(char, char)> {
     pairs.map(|pair| (pair[0], pair[1])).collect()
 }
 
-/// Returns the share of common pairs: 1 for equal names, 0 for names without any.
+/// Returns the share of common pairs: 1 for equal names, 0 for names without common pairs.
 fn similarity(wanted: &[(char, char)], known: &[(char, char)]) -> f64 {
     let mut unmatched = known.to_vec();
     let mut common = 0;

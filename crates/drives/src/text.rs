@@ -36,10 +36,10 @@ impl fmt::Display for Edit {
 }
 
 impl Edit {
-    /// Parses `key=value` from a command line; a value that is not TOML is text, such as `8.5 ms`.
+    /// Parses `key=value` from a command line. A value that is not TOML, such as `8.5 ms`, is text.
     ///
     /// # Errors
-    /// If there is no key or no value; reported for `field`.
+    /// If there is no key or no value. The error is reported for `field`.
     pub fn parse(text: &str, field: &str) -> Result<Self, InputError> {
         let (key, value) = text.split_once('=').unwrap_or_default();
         let (key, value) = (key.trim(), value.trim());
@@ -60,7 +60,7 @@ impl Edit {
     /// Sets `key` to `value`.
     ///
     /// # Panics
-    /// If `value` has another kind than the key, or is a zone or a seek curve given by a formula.
+    /// If `value` is not of the kind of `key`, or is a zone or a seek curve given by a formula.
     pub fn of(key: &'static Key, value: spec::Value) -> Self {
         Self {
             key: key.path.into(),
@@ -78,8 +78,8 @@ impl Edit {
 pub enum Value {
     /// Replaces a seek curve by these pairs of distance in cylinders and time.
     SeekTable(Vec<(u32, Span)>),
-    /// Text of one or several lines. In a multi-line string, or if a single line is too long, lines
-    /// of 100 columns or more are broken at spaces.
+    /// Text of one or more lines. In a multi-line string, or if a single line is too long, lines of
+    /// 100 columns or more are broken at spaces.
     Text(String),
     /// Any TOML value as text. Panics if it is not a TOML value.
     Toml(String),
@@ -154,7 +154,7 @@ fn apply(root: &mut Table, edit: &Edit) -> Result<(), InputError> {
     set(table, key, &edit.value).ok_or_else(misplaced)
 }
 
-/// Returns the table at a dotted path, created if absent; `None` if there is a value on the path.
+/// Returns the table at a dotted path, created if absent; `None` if a value is on the path.
 fn table_at<'t>(root: &'t mut Table, path: &str) -> Option<&'t mut dyn TableLike> {
     let mut table: &mut dyn TableLike = root;
     for step in path.split('.').filter(|step| !step.is_empty()) {
@@ -170,7 +170,7 @@ fn table_at<'t>(root: &'t mut Table, path: &str) -> Option<&'t mut dyn TableLike
     Some(table)
 }
 
-/// Sets a value and keeps the spaces and comments of the old one; `None` if that is a table.
+/// Sets a value and keeps the spaces and comments of the old one. `None` if `key` is a table.
 fn set(table: &mut dyn TableLike, key: &str, value: &Value) -> Option<()> {
     let Some(item) = table.get_mut(key) else {
         table.insert(key, Item::Value(write::value(key, value, false)));

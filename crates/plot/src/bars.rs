@@ -25,7 +25,7 @@ pub struct Bars {
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct BarGroup {
-    /// Its name below the axis. If there is not enough room, some names are left out.
+    /// The name shown below the axis. If there is not enough room, some names are left out.
     pub name: String,
     /// Vertical text in the middle of the group, such as the reason for a gap. May be empty.
     pub remark: String,
@@ -70,7 +70,7 @@ impl Bars {
         })
     }
 
-    /// Labels all groups at the maximum number of ticks, every second group at one less, and so on.
+    /// Labels all groups if `ticks` is at its maximum, every second one at one less, and so on.
     fn x_ruler(&self, ticks: usize) -> Ruler {
         let groups = self.groups.len();
         let tick = |at: usize| Tick {

@@ -27,7 +27,7 @@ pub struct Series {
     /// The points, in the order in which they are connected. A point that the axes cannot show (not
     /// a number, infinite, or not positive on a logarithmic axis) leaves a gap.
     pub points: Vec<Point>,
-    /// True if the system is saturated beyond the last point, which is shown by an arrow.
+    /// True if the system is saturated beyond the last point. An arrow indicates this.
     pub ends_saturated: bool,
     /// True for a reference, which is drawn broad and light, below the other lines.
     pub is_reference: bool,
@@ -37,8 +37,8 @@ pub struct Series {
 pub struct Point {
     pub x: f64,
     pub y: f64,
-    /// Half the width of its confidence interval, in the unit of `y`, if known. The band of a
-    /// non-negative value ends at zero.
+    /// Half the width of the point's confidence interval, in the unit of `y`, if known. The band of
+    /// a non-negative value ends at zero.
     pub half_width: Option<f64>,
 }
 
@@ -69,7 +69,7 @@ impl Point {
     }
 }
 
-/// A line with more points than this has marks at intervals instead of one per point.
+/// A line with more points than this has marks at regular distances, not at every point.
 const MAX_MARKS: usize = 50;
 
 /// The distance between marks along such a line, in units.
@@ -226,7 +226,7 @@ fn group(number: usize, series: &Series) -> [(&'static str, String); 3] {
 fn band(point: &Point, axis: &Ruler) -> Option<[f64; 2]> {
     let [low, high] = point.interval().filter(|ends| ends[1].is_finite())?;
     axis.fraction(point.y)?;
-    // On a logarithmic axis an interval down to zero extends below the axis.
+    // On a logarithmic axis, an interval down to zero extends below the axis.
     Some([axis.fraction(low).unwrap_or(-1.0), axis.fraction(high)?])
 }
 
@@ -476,7 +476,7 @@ mod tests {
         assert_eq!(clip_line(&[(-1.0, -1.0), (2.0, 2.0)]), diagonal);
     }
 
-    /// At 1e12 neighbouring numbers are 1.2e-4 apart.
+    /// At 1e12, neighbouring numbers are 1.2e-4 apart.
     #[test]
     fn lines_from_far_outside_end_on_the_edge() {
         let far = 1e12;

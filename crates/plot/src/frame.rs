@@ -21,7 +21,7 @@ pub type Plot<'a> = DrawingArea<SVGBackend<'a>, Cartesian2d<Ruler, Ruler>>;
 pub enum Layout {
     /// The legend is to the right of the plotting area.
     Wide,
-    /// The legend is below it.
+    /// The legend is below the plotting area.
     Narrow,
 }
 
@@ -34,7 +34,7 @@ const NARROW: f64 = 360.0;
 const MIN_WIDTH: f64 = 160.0;
 const NARROW_HEIGHT: f64 = 260.0;
 
-/// The margin around everything, and the distance between an axis and its numbers.
+/// The margin around the drawing, and the distance between an axis and its numbers.
 const MARGIN: f64 = 14.0;
 const GAP: f64 = 7.0;
 
@@ -42,7 +42,7 @@ const GAP: f64 = 7.0;
 /// of the last number on the horizontal axis.
 const RIGHT_GAP: f64 = 26.0;
 
-/// The maximum number of ticks; fewer on the horizontal axis if their numbers do not fit.
+/// The maximum numbers of ticks. The horizontal axis has fewer if their labels do not fit.
 pub const MAX_X_TICKS: usize = 11;
 pub const MAX_Y_TICKS: usize = 9;
 
@@ -264,7 +264,7 @@ pub struct Legend {
 }
 
 impl Legend {
-    /// Adds an entry. An entry with the number of a series lets readers hide and show it.
+    /// Adds an entry. An entry with the number of a series lets readers hide and show the series.
     pub fn add(&mut self, key: Key, series: Option<usize>, text: &str) {
         self.entries.push(LegendEntry {
             key,

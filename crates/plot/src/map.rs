@@ -18,7 +18,7 @@ pub struct Map {
     pub values: String,
     /// The bounds between bands, in ascending order; a value equal to a bound is in the band above.
     pub bounds: Vec<f64>,
-    /// The values, in rows of equal length from bottom to top. NaN is shown white.
+    /// The values, in rows of equal length from bottom to top. NaN is shown in white.
     pub rows: Vec<Vec<f64>>,
 }
 
@@ -46,7 +46,7 @@ impl MapAxis {
 }
 
 /// Colours from the smallest to the largest value, with decreasing lightness, so that the order is
-/// visible in grey. From "viridis" by van der Walt and Smith (2015), in the public domain.
+/// visible in grey. They are from "viridis" by van der Walt and Smith (2015), in the public domain.
 const COLOURS: [u32; 5] = [0xfde725, 0x5ec962, 0x21918c, 0x3b528b, 0x440154];
 
 /// The overlap of cells, as a fraction of an axis: about half a pixel.
@@ -151,7 +151,7 @@ impl Map {
         });
     }
 
-    /// Draws the cells; adjacent cells of a row in the same band become one rectangle.
+    /// Draws the cells. Adjacent cells of a row in the same band become one rectangle.
     fn draw_cells(&self, plot: &Plot) -> DrawResult {
         for (values, [bottom, top]) in self.rows.iter().zip(self.y.cells()) {
             let bands = values.iter().map(|value| self.band(*value));

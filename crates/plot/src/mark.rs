@@ -5,8 +5,8 @@ use plotters::style::{Color, RGBColor, ShapeStyle, WHITE};
 
 use crate::page::{Area, DrawResult, GREY, GRID, units, unsigned_units};
 
-/// Line colours that are distinguishable with colour blindness; adjacent ones differ in lightness.
-/// The first seven, except black, are from Okabe and Ito, "Color Universal Design" (2008), without
+/// Line colours, distinguishable with colour blindness; adjacent ones differ in lightness. The
+/// first seven, except black, are from Okabe and Ito, "Color Universal Design" (2008), without
 /// their yellow, which is hard to see on white; the rest are from Tol's "muted" scheme.
 const COLOURS: [u32; 12] = [
     0x0072b2, 0xd55e00, 0x009e73, 0x1a1a1a, 0xcc79a7, 0xe69f00, 0x56b4e9, 0x882255, 0x999933,
@@ -195,10 +195,10 @@ pub struct PlacedMark {
     pub y: f64,
 }
 
-/// Marks closer than this hide each other, in pixels.
+/// The distance, in pixels, below which marks hide each other.
 const HIDING_DISTANCE: f64 = 3.0;
 
-/// The enlargement of a mark for each mark that hides it, and the maximum number of those.
+/// The enlargement of a mark for each mark that hides it, and the maximum number that count.
 const ENLARGEMENT: f64 = 0.3;
 const MAX_HIDING_MARKS: usize = 4;
 

@@ -27,7 +27,7 @@ pub const INK: RGBColor = RGBColor(0x1a, 0x1a, 0x1a);
 pub const GREY: RGBColor = RGBColor(0x55, 0x55, 0x55);
 pub const GRID: RGBColor = RGBColor(0xe0, 0xe0, 0xe0);
 
-/// The usual size of text, in pixels, like all lengths here that are not in units.
+/// The usual size of text. Lengths here are in pixels unless they are said to be in units.
 pub const TEXT: f64 = 13.0;
 const TITLE: f64 = 16.0;
 /// The distance between lines of text, relative to its size.
@@ -60,7 +60,7 @@ pub struct Label<'a> {
     pub size: f64,
     pub colour: RGBColor,
     pub anchor: Anchor,
-    /// True if rotated counterclockwise by 90 degrees about its position.
+    /// True if the text is rotated counterclockwise by 90 degrees about its position.
     pub is_rotated: bool,
 }
 
@@ -233,7 +233,8 @@ fn is_control(c: char) -> bool {
 }
 
 /// Wraps text to lines of at most `max` pixels after stretching by [`MAX_STRETCH`]. Breaks at
-/// spaces, or within a wider word. Control characters become spaces. Blank text yields no lines.
+/// spaces, or within a word wider than `max`. Control characters become spaces. Blank text yields
+/// no lines.
 pub fn lines(text: &str, size: f64, max: f64) -> Vec<String> {
     let max = max / MAX_STRETCH;
     let text = text.replace(|c: char| is_control(c) || c.is_whitespace(), " ");

@@ -13,12 +13,12 @@ pub struct Axis {
     pub scale: Scale,
     /// The highest allowed end of the axis; values beyond it are clipped.
     pub max: Option<f64>,
-    /// The values of all figures that share the axis, used instead of the figure's own.
+    /// The values of all figures that share the axis. They replace the values of the figure.
     pub shared: Option<Vec<f64>>,
 }
 
-/// The scale of an axis. A value that it cannot show, such as one that is not positive on a
-/// logarithmic axis, leaves a gap.
+/// The scale of an axis. A value that the axis cannot show, such as zero on a logarithmic axis,
+/// leaves a gap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scale {
     /// Equal steps for equal differences; starts at zero, unless all values are far from zero.
@@ -113,7 +113,8 @@ impl Ruler {
         ruler
     }
 
-    /// Returns the position of a value as a fraction of the axis, outside 0 to 1 beyond its ends.
+    /// Returns the position of a value as a fraction of the axis. Values beyond its ends are below
+    /// 0 or above 1.
     pub fn fraction(&self, value: f64) -> Option<f64> {
         let [from, to] = self.ends;
         is_visible(self.scale, value).then(|| (self.scale.position(value) - from) / (to - from))
@@ -130,7 +131,7 @@ impl Ruler {
         format!("{scale} {from} {to}")
     }
 
-    /// Moves the ends while ticks keep their values; removes the ticks beyond the new ends.
+    /// Moves the ends while ticks keep their values. Removes the ticks beyond the new ends.
     fn set_ends(&mut self, [from, to]: [f64; 2]) {
         let [old_from, old_to] = std::mem::replace(&mut self.ends, [from, to]);
         for tick in &mut self.ticks {
@@ -168,7 +169,7 @@ fn range(scale: Scale, values: impl Iterator<Item = f64>) -> Option<[f64; 2]> {
     })
 }
 
-/// Lays out an axis from zero, or from the tick at or below the smallest value if that is more than
+/// Lays out an axis from zero, or from the tick at or below the smallest value if this is more than
 /// half of the largest, to the tick at or above the largest.
 fn linear(min: f64, largest: f64, intervals: usize) -> Ruler {
     let (low, high) = if min > 0.0 && (2.0 * min < largest || min == largest) {
@@ -226,7 +227,8 @@ impl TickStep {
         }
     }
 
-    /// Returns a value divided by the step; a whole number if it is a multiple except for rounding.
+    /// Returns a value divided by the step: a whole number if, except for rounding, it is a
+    /// multiple.
     fn times_in(self, value: f64) -> f64 {
         let times = value / self.value(1.0);
         let whole = times.round();
@@ -246,7 +248,7 @@ impl TickStep {
         if is_plain(value) {
             return plain(value, -self.exponent);
         }
-        // A whole number below 2^53, whose digits are exact.
+        // This is a whole number below 2^53, so its digits are exact.
         let digits = format!("{}", times.abs() * f64::from(self.digit));
         let exponent = self.exponent + digits.len() as i32 - 1;
         let (first, rest) = digits.trim_end_matches('0').split_at(1);
@@ -275,7 +277,7 @@ fn powers_of_two(min: f64, largest: f64, intervals: usize) -> Ruler {
     Ruler::from_ticks(Scale::Log2, [first, last].map(f64::from), ticks)
 }
 
-/// Lays out an axis from the number of 1, 2, 5, 10, ... at or below the smallest value to the one
+/// Lays out an axis from the last of 1, 2, 5, 10, ... at or below the smallest value to the first
 /// at or above the largest. The ticks are all of these numbers, or only powers of ten.
 fn powers_of_ten(min: f64, largest: f64, intervals: usize) -> Ruler {
     const POSITIONS: [f64; 3] = [0.0, LOG10_2, 1.0 - LOG10_2];
@@ -315,7 +317,7 @@ fn stride(first: i32, last: i32, intervals: usize) -> usize {
     ((last - first) as usize).div_ceil(intervals).max(1)
 }
 
-/// Returns a power, exact up to the 22nd power of ten. Not `powi`, whose last bit may differ
+/// Returns a power, exact up to the 22nd power of ten. Avoids `powi`, whose last bit may differ
 /// between machines.
 fn power_of(base: f64, exponent: i32) -> f64 {
     (0..exponent).fold(1.0, |product, _| product * base)

@@ -5,8 +5,8 @@
 //! until data are lost ([`mean_time_to_data_loss`]). Tests compare the formulas in the thesis with
 //! the enumeration.
 //!
-//! Disks are numbered from 0. Blocks are striped over all disks, so all disks have the same number
-//! of primary copies, and of secondary copies.
+//! Disks are numbered from 0. Blocks are striped over all disks, so all disks have equal numbers of
+//! primary copies and of secondary copies.
 
 pub mod comparison;
 mod data_loss;
@@ -16,7 +16,7 @@ pub use diskarm_core::declustered::{
     CopyDisks, DiskSet, Layout, LayoutError, LayoutKind, MAX_DISKS,
 };
 
-/// Returns all sets of failed disks that lose no data, including the empty set.
+/// Returns all sets of disks whose failure loses no data, including the empty set.
 pub fn survived(layout: &Layout) -> Vec<DiskSet> {
     let mut found = Vec::new();
     extend(layout, DiskSet::NONE, 0, &mut found);
@@ -38,12 +38,12 @@ fn binomial(n: u64, k: u64) -> u64 {
     (0..k).fold(1, |product, i| product * n.saturating_sub(i) / (i + 1))
 }
 
-/// The load of a disk, as multiples of the rates of requests to one disk's data: the data whose
-/// primary copies it holds.
+/// The load of a disk, in multiples of the rates of requests to one disk's data, whose primary
+/// copies are on that disk.
 ///
 /// The thesis calls these rates λ_R and λ_W and defines them as those "to each disk pair". Its
-/// equations hold if such a pair is a primary copy and its secondary copy, so there is a pair for
-/// each disk. If a pair were two disks with the same data, the loads would be twice as large.
+/// equations hold if such a pair is a primary copy and its secondary copy, so that each disk has
+/// one pair. If a pair were two disks with the same data, the loads would be twice as large.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Load {
     pub reads: f64,

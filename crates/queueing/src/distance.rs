@@ -41,9 +41,9 @@ impl Distances {
 
     /// Returns the distances for cylinders of equal capacity, without zones (liu05, section 4.1.1).
     ///
-    /// P(0) = 1 / C and P(d) = 2 (C - d) / C^2 for C cylinders. The thesis prints the latter as
-    /// 2 (C - d) / (C (C - 1)), which is the distance between two *different* cylinders: together
-    /// with its P(0) it adds up to 1 + 1 / C.
+    /// P(0) = 1 / C and P(d) = 2 (C - d) / C^2 for C cylinders. The thesis prints P(d) as
+    /// 2 (C - d) / (C (C - 1)), which is the distance between two *different* cylinders: with the
+    /// thesis' P(0), it adds up to 1 + 1 / C.
     pub fn equal(cylinders: u32) -> Self {
         Self::from_cylinders(&vec![1; cylinders as usize])
     }
@@ -176,7 +176,7 @@ mod tests {
         }
     }
 
-    /// The thesis' probabilities add up to 1 + 1 / C; these add up to 1.
+    /// The thesis' probabilities add up to 1 + 1 / C; those computed here add up to 1.
     #[test]
     fn the_printed_formula_for_equal_cylinders_does_not_add_up_to_one() {
         let cylinders = 10;

@@ -30,14 +30,14 @@ pub fn read_wait(copies: u32) -> f64 {
 }
 
 /// Returns the mean rotational wait until the last of `copies` arrives, for a write: k / (k + 1) of
-/// a revolution, under the assumptions of [`read_wait`]. 0 without copies.
+/// a revolution, under the assumptions of [`read_wait`]. Returns 0 for no copies.
 pub fn write_wait(copies: u32) -> f64 {
     f64::from(copies) / f64::from(copies + 1)
 }
 
-/// Returns the saturation rate of two disks that serve in order of arrival, where each read goes to
-/// one and each write to both, for a share of `writes` from 0 to 1 and mean service times for reads
-/// and writes (liu05, section 8.2.1): 1 / (reads / 2 * read + writes * write).
+/// Returns the saturation rate of two disks that serve requests in order of arrival, each read by
+/// one and each write by both: 1 / (reads / 2 * read + writes * write) (liu05, section 8.2.1).
+/// `writes` is a share from 0 to 1; `read` and `write` are mean service times.
 pub fn saturation_rate(writes: f64, read: f64, write: f64) -> f64 {
     1.0 / (0.5 * (1.0 - writes) * read + writes * write)
 }
@@ -56,7 +56,7 @@ pub struct Reads<'a> {
 /// The pivot, and the service times of two disks: for reads that begin before it, and all others.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SplitReads {
-    /// The pivot, as a share of the blocks; also the share of the reads for the first disk.
+    /// The pivot, as a share of the blocks. It is also the share of the reads for the first disk.
     pub share: f64,
     pub services: [Moments; 2],
 }
@@ -171,11 +171,11 @@ mod tests {
         let far = mean(all.clone().map(|(a, b)| f64::max(a, b)));
         assert!((near - READ_DISTANCE).abs() < 1e-4, "{near}");
         assert!((far - WRITE_DISTANCE).abs() < 1e-4, "{far}");
-        // The errors of the approximations are larger than that.
+        // The errors of the approximations exceed that of the midpoint rule.
         assert!(near - 1.0 / 5.0 > 8e-3 && 7.0 / 15.0 - far > 8e-3);
     }
 
-    /// Each arm has a request of its own, so that the distances are independent.
+    /// Each arm has its own request, so that the distances are independent.
     #[test]
     fn a_mean_of_one_fifth_holds_for_independent_requests() {
         let distances: Vec<f64> = points(50)
@@ -234,7 +234,7 @@ mod tests {
         assert_eq!(reads(&drive).within(Lbn(8)..Lbn(8)), None);
     }
 
-    /// The transfers of the two parts add up to the whole: each read is in one of them.
+    /// The transfers of the two parts add up to the whole, because each read is in one part.
     #[test]
     fn each_read_is_in_one_part() {
         let drive = plain("hp-c2247");

@@ -30,8 +30,8 @@ impl Moments {
         Self::constant(mean).scaled([1.0, 2.0, 6.0])
     }
 
-    /// Returns the moments of a time that is one of `parts`, each with its weight. Weights need not
-    /// add up to 1; if they add up to 0, all moments are 0.
+    /// Returns the moments of a mixture of times, given with their weights. Weights need not add up
+    /// to 1; if they add up to 0, all moments are 0.
     pub fn mixture(parts: impl IntoIterator<Item = (f64, Self)>) -> Self {
         let (mut weight, mut sum) = (0.0, Self::default());
         for (share, part) in parts {

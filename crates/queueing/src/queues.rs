@@ -25,7 +25,7 @@ pub fn mg1_wait(rate: f64, service: &Moments) -> Option<Spread> {
 }
 
 /// Returns the response time, from arrival to completion: the sum of the independent wait and
-/// service (liu05, section 5.3.2 and appendix B.3). Returns `None` like [`mg1_wait`].
+/// service (liu05, section 5.3.2 and appendix B.3). Returns `None` if [`mg1_wait`] does.
 pub fn mg1_response(rate: f64, service: &Moments) -> Option<Spread> {
     let wait = mg1_wait(rate, service)?;
     Some(Spread {
@@ -108,10 +108,10 @@ pub fn mmc_response(servers: u32, rate: f64, service: f64) -> Option<f64> {
     Some(service + waiting * service / idle)
 }
 
-/// More requests to choose from do not make the mean service shorter (liu05: "say M' = 128").
+/// With more requests to choose from, the mean service is not shorter (liu05: "say M' = 128").
 pub const MAX_CHOICE: u32 = 128;
 
-/// Returns the mean service time by the number m of requests to choose from, from 1 to
+/// Returns the mean service time for each number m of requests to choose from, from 1 to
 /// [`MAX_CHOICE`]: `alone` m^-`power`, where `alone` is the mean for one request.
 ///
 /// liu05, section 5.3.3, table 5.1: the power is 0.21 to 0.22, about a fifth, on its four drives.
@@ -346,7 +346,7 @@ mod tests {
         satf_response(load, &satf_services(1.0, power))
     }
 
-    /// With a power of 0 it is M/M/1, whose mean response is 1 / (1 - load).
+    /// With a power of 0, the queue is M/M/1, whose mean response is 1 / (1 - load).
     #[test]
     fn satf_with_a_power_of_0_matches_m_m_1() {
         for load in [0.1, 0.5, 0.9, 0.99] {
@@ -358,7 +358,7 @@ mod tests {
         assert_eq!(by_power(0.0, 0.2), None);
     }
 
-    /// With a power of 1 requests do not delay each other: M/M/infinity.
+    /// With a power of 1, requests do not delay each other: M/M/infinity.
     #[test]
     fn satf_with_a_power_of_1_has_no_waits() {
         for load in [0.1, 1.0, 5.0, 40.0] {

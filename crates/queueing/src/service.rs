@@ -31,7 +31,7 @@ impl Service {
     /// Positioning starts from a request with the same distribution, with equal probability from
     /// each surface, and ends at an independent angle. So seek and rotation are independent (see
     /// section 4.1.4). The buffer, overheads and bus are ignored, as in the thesis: see
-    /// [`mechanism_alone`]. `None` if no such request fits on the drive.
+    /// [`mechanism_alone`]. `None` if no request fits on the drive.
     pub fn new(spec: &Spec, mechanism: &Mechanism, op: Op, sectors: SectorCount) -> Option<Self> {
         let blocks = all_blocks(&mechanism.layout);
         Self::within(&blocks, spec, mechanism, op, sectors)
@@ -116,10 +116,10 @@ pub fn mechanism_alone(spec: &Spec) -> Spec {
 /// The rotational wait and the transfer of requests of one size, in milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Media {
-    /// From the head's arrival on the track to the first sector; with zero latency, the time of
-    /// the request minus its transfer.
+    /// The time from the head's arrival on the track to the first sector; with zero latency, the
+    /// time of the request minus its transfer.
     rotation: Moments,
-    /// From the first sector to the end of the last, including moves to other tracks.
+    /// The time from the first sector to the end of the last, including moves to other tracks.
     transfer: Moments,
     both: Moments,
 }
@@ -139,8 +139,8 @@ impl Media {
     /// on one track may begin with any of its sectors; others wait for their first sector.
     ///
     /// The transfer times are counted over the runs of the layout, request by request. This is
-    /// exact, while liu05, equations 4.6 and 4.7, assume that a request stays on one track.
-    /// `None` if there is no such request.
+    /// exact, while liu05, equations 4.6 and 4.7, assume that a request stays on one track. Returns
+    /// `None` if no request fits in `blocks`.
     fn new(
         blocks: &Range<Lbn>,
         mechanism: &Mechanism,
@@ -215,7 +215,7 @@ fn passes(
     (!passes.is_empty()).then_some(passes)
 }
 
-/// Returns the transfer of a request over several runs, with the change to each and the wait there.
+/// Returns the transfer of a request over several runs, including changes of runs and waits.
 fn crossing_pass(mechanism: &Mechanism, op: Op, start: Lbn, sectors: SectorCount) -> u128 {
     let mut run = mechanism.layout.extent(start);
     let (mut at, mut left) = (start, sectors.0);
@@ -266,9 +266,10 @@ pub fn streaming_bytes_per_s(spec: &Spec) -> Option<f64> {
 /// that arrives within the block starts with the rest of the block (liu05, section 4.1.2).
 ///
 /// With probability 1 - q, where q = transfer / revolution, the head arrives outside the block and
-/// waits uniformly over the rest of the revolution. Otherwise it waits for that whole rest, plus up
-/// to one `sector` because it arrived within one. The mean is q (T - x + s / 2) + (1 - q) (T - x)
-/// / 2. For a block of at least a revolution, the wait is at most one sector.
+/// waits uniformly over the rest of the revolution. Otherwise it waits for all of this rest, plus
+/// up to one `sector` because it arrived within one. The mean is
+/// q (T - x + s / 2) + (1 - q) (T - x) / 2. For a block of at least a revolution, the wait is at
+/// most one sector.
 fn zero_latency_wait(revolution: f64, transfer: f64, sector: f64) -> Moments {
     let gap = (revolution - transfer).max(0.0);
     let inside_share = (transfer / revolution).clamp(0.0, 1.0);
@@ -313,7 +314,7 @@ pub(crate) mod tests {
         }
     }
 
-    /// Transfers the blocks; returns the start of the first one, and the head's last position.
+    /// Transfers the blocks. Returns the start of the first one, and the head's last position.
     fn transferred(
         mechanism: &Mechanism,
         mut head: Position,
@@ -360,7 +361,7 @@ pub(crate) mod tests {
     }
 
     /// Random requests, each starting where the last one ended, timed by the mechanism: 20 means of
-    /// 20,000 each. For the significance level see [`crate::simulated::Mean::assert_near`].
+    /// 20,000 each. For the significance level, see [`crate::simulated::Mean::assert_near`].
     #[test]
     fn service_times_match_random_requests() {
         for (drive, op) in [("hp-c2247", Op::Read), ("ibm-18es", Op::Write)] {
@@ -388,7 +389,7 @@ pub(crate) mod tests {
         }
     }
 
-    /// Table 4.1 gives the Ultrastar 18ES 11.55 ms, and the Lightning 16.72 ms.
+    /// Table 4.1 gives 11.55 ms for the Ultrastar 18ES, and 16.72 ms for the Lightning.
     #[test]
     fn mean_service_times_match_the_thesis() {
         for (drive, printed) in [("ibm-18es", 11.55), ("ibm-lightning", 16.72)] {
@@ -477,7 +478,7 @@ pub(crate) mod tests {
         for k in [1, 3, 19, 20] {
             let wait = |at: u32| {
                 let position = (f64::from(at) + 0.5) / f64::from(parts);
-                // Reads whole sectors from the next one on, until all of the block have passed.
+                // Reads whole sectors from the next one on, until the whole block has passed.
                 let first = position.ceil();
                 let mut last = first;
                 for sector in 0..k {

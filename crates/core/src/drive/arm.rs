@@ -1,4 +1,4 @@
-//! The activity of the arm. A read and its read-ahead form one pass, which is computed run by run.
+//! The activity of the arm. A pass, which is a read with its read-ahead, is computed run by run.
 
 use crate::buffer::{Buffer, SegmentId};
 use crate::geometry::Extent;
@@ -83,7 +83,7 @@ impl Arm {
         }
     }
 
-    /// Returns when the required read-ahead is complete, or `at` if that is later.
+    /// Returns the end of the required read-ahead, or `at` if that is later.
     #[inline(always)]
     fn released(&self, mechanism: &Mechanism, at: Instant, rules: &spec::Buffer) -> Instant {
         match self {
@@ -103,9 +103,9 @@ pub(super) struct Reading {
     pub requested: Lbn,
     /// One past the last block that read-ahead may reach, as currently known.
     pub end: Lbn,
-    /// The latest run that has been computed. Earlier runs are complete by the next query.
+    /// The latest run that has been computed. Earlier runs will be complete by the next query.
     piece: Piece,
-    /// The instant at which the head is in place for that run. The pass cannot be stopped earlier.
+    /// The time at which the head is in place for `piece`. The pass cannot be stopped earlier.
     in_place: Instant,
     resumed: Instant,
     reach: Reach,
@@ -121,7 +121,7 @@ struct Reach {
 }
 
 impl Reach {
-    /// Creates the reach of read-ahead after the run `last`, whose track may follow a buffered one.
+    /// Creates the reach of read-ahead after the run `last`.
     #[inline]
     fn new(scheme: ReadAhead, follows_buffered: bool, last: &Piece) -> Self {
         Self {
@@ -192,7 +192,7 @@ impl Reading {
         }
     }
 
-    /// Advances by one run; returns false at the end of the pass.
+    /// Advances by one run. Returns false at the end of the pass.
     #[inline]
     fn step(&mut self, mechanism: &Mechanism) -> bool {
         let next = self.piece.end_lbn();
@@ -225,7 +225,7 @@ impl Reading {
         self.piece.end() <= at
     }
 
-    /// Returns one past the last block read by `at`. Requires [`Self::advance`] to `at`.
+    /// Returns the block after the last one read by `at`. Requires [`Self::advance`] to `at`.
     #[inline]
     pub fn read_end(&self, at: Instant) -> Lbn {
         self.piece.first + self.piece.done(at)
@@ -236,8 +236,8 @@ impl Reading {
         self.piece.end_lbn() >= self.end && self.piece.end() <= at
     }
 
-    /// Returns the first block of the last track if the pass has ended after reading that whole
-    /// track, and the rules keep it. Requires [`Self::advance`] to `at`.
+    /// If the pass has ended, has read its whole last track, and the rules keep that track, returns
+    /// the first block of the track. Requires [`Self::advance`] to `at`.
     pub fn whole_track(
         &self,
         mechanism: &Mechanism,
@@ -259,7 +259,7 @@ impl Reading {
         if !over || end.0 < layout.sectors().0 && track(end) == track(last) {
             return None;
         }
-        // A slipped sector also ends a run.
+        // Slipped sectors divide a track into several runs.
         let mut first = layout.track_first(last);
         while first.0 > 0 && track(Lbn(first.0 - 1)) == track(last) {
             first = layout.track_first(Lbn(first.0 - 1));
@@ -296,8 +296,8 @@ impl Reading {
         }
     }
 
-    /// Returns when all blocks before `before` have been read; [`Instant::START`] if they precede
-    /// the current run.
+    /// Returns the time at which all blocks before `before` have been read, or [`Instant::START`]
+    /// if they precede the current run.
     #[inline]
     pub fn when(&self, mechanism: &Mechanism, before: Lbn) -> Instant {
         if before <= self.piece.first {
@@ -312,8 +312,8 @@ impl Reading {
         within(&to.piece)
     }
 
-    /// Extends the pass to the goal at `now`. Appends the runs that contain blocks from `from` on
-    /// to `pieces`. A pass that has ended waits for the sector after its end and resumes there.
+    /// Extends the pass to the goal at `now`. Appends to `pieces` the runs that contain blocks at
+    /// or after `from`. A pass that has ended waits for the sector after its end and resumes there.
     pub fn extend(
         &mut self,
         mechanism: &Mechanism,

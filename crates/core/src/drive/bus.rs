@@ -16,7 +16,7 @@ pub(super) struct HostPath {
     pub preparation: Span,
     /// True if a read keeps the bus once it has started sending.
     pub hold_read: bool,
-    /// Pause of a read that keeps the bus while the buffer is empty.
+    /// Pause of a read that keeps the bus when the buffer runs empty.
     pub read_restart: Span,
 }
 
@@ -29,7 +29,7 @@ pub(super) struct Arrivals<'a> {
 }
 
 impl Arrivals<'_> {
-    /// Returns when the first `sectors` blocks (at least 1) arrive; `None` if already buffered.
+    /// Returns the arrival of the first `sectors` blocks (at least 1); `None` if already buffered.
     #[inline]
     pub fn after(&self, sectors: SectorCount) -> Option<Instant> {
         let last = Lbn(self.first.0 + sectors.0 - 1);
@@ -62,8 +62,8 @@ impl HostPath {
         }
     }
 
-    /// Returns when the host has received all of `data` if the bus transfer starts at `start`. A
-    /// sector is sent once it is in the buffer and the previous one has been sent.
+    /// Returns the time at which the host has received all of `data` if the bus transfer starts at
+    /// `start`. A sector is sent once it is in the buffer and the previous one has been sent.
     ///
     /// Both the media and the bus have constant rates within a piece, so the bus waits longest for
     /// the first or for the last sector of each piece.
@@ -163,7 +163,7 @@ impl From<Instant> for Sending {
 }
 
 /// Returns the number of sectors of `piece` that arrive in the buffer in time to be written in the
-/// first pass. `come` returns when all blocks before its argument have arrived.
+/// first pass. `come` returns the time by which all blocks before its argument have arrived.
 #[inline]
 pub(super) fn in_time(
     piece: &Piece,
@@ -178,8 +178,8 @@ pub(super) fn in_time(
     if is_late(0) {
         return SectorCount(0);
     }
-    // If the bus is faster than the media, no sector is later than the first. If it is slower, none
-    // is later than the last, or the one before it if only part of the last has to arrive.
+    // If the bus is faster than the media, the first sector is the latest. If it is slower, the
+    // last is, or the second last if only part of the last has to arrive.
     let (mut taken, mut late) = (0, piece.sectors.0 / size - 1);
     if !is_late(late) {
         if size == 1 || late < 2 || !is_late(late - 1) {
@@ -203,16 +203,16 @@ pub(super) fn in_time(
 pub(super) struct Flow<'a> {
     pub path: &'a HostPath,
     pub capacity: usize,
-    /// Number of sectors left to write at which the bus reconnects; `None` if any room suffices.
+    /// The bus reconnects at this number of unwritten sectors; `None` if any room suffices.
     pub resume_below: Option<usize>,
-    /// The instant at which the latest sector arrived over the bus.
+    /// The time at which the latest sector arrived over the bus.
     pub received: Instant,
     pub written: Vec<Instant>,
 }
 
 impl Flow<'_> {
     /// Writes the physical sectors of `piece` whose data arrive in time. Returns the number of
-    /// sectors written, and when the data of the first late physical sector arrived.
+    /// sectors written, and the time at which the data of the first late physical sector arrived.
     pub fn write(
         &mut self,
         piece: &Piece,

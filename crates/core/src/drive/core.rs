@@ -1,8 +1,8 @@
 //! The state of one drive, and how it serves one command after another.
 //!
-//! The whole course of a command is computed in one step: when the arm moves, when data pass the
-//! head, when the bus carries them and when the host is notified. Later commands cannot change it,
-//! because the mechanism does one thing at a time.
+//! The times of all phases of a command are computed in one step: arm movement, media transfer, bus
+//! transfer and completion message. Later commands cannot change them, because the mechanism does
+//! one thing at a time.
 
 use std::sync::Arc;
 
@@ -36,9 +36,9 @@ pub struct Core {
     /// The end of the bus transfers of earlier commands.
     pub(super) bus_free: Instant,
     pub(super) last: Last,
-    /// Pieces of the pass being computed; kept to reuse the allocation.
+    /// Pieces of the pass being computed. They are kept to reuse the allocation.
     pub(super) pieces: Vec<Piece>,
-    /// Random behaviour; absent in copies on which requests are tried.
+    /// Random behaviour; `None` in copies on which requests are tried.
     pub(super) fate: Option<Box<Fate>>,
     pub(super) persist_log: Option<Box<PersistLog>>,
     /// True while the drive destages, or serves a read from the deferred write cache.
@@ -48,13 +48,13 @@ pub struct Core {
 #[derive(Clone, Debug)]
 pub(super) struct Dirty {
     pub end: Lbn,
-    /// The instant at which all dirty data are on the media.
+    /// The time at which all dirty data are on the media.
     pub on_media: Instant,
     /// The runs that write the dirty data, except those already complete at the latest append.
     pub runs: Vec<Piece>,
     /// The last of these runs, if it ends within a physical sector.
     pub tail: Option<Tail>,
-    /// One past the last block of the most recently destaged range, if the head is still there.
+    /// The block after the most recently destaged range, if the head is still there.
     pub destaged: Lbn,
     /// True if ranges wait for the arm or are being destaged.
     pub waits: bool,
@@ -112,16 +112,16 @@ impl Last {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Service {
     pub completion: Completion,
-    /// Instant at which the drive may begin with the next command.
+    /// Earliest start of the next command.
     pub open: Instant,
 }
 
-/// A command and the earliest instant at which the drive may begin with it.
+/// A command and its earliest start.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Command {
     pub request: Request,
     pub arrived: Instant,
-    /// Instant from which the previous command lets the drive begin (see `PreSeek`).
+    /// The time from which the previous command lets the drive begin (see `PreSeek`).
     pub open: Instant,
 }
 
@@ -140,7 +140,7 @@ impl Command {
         self.arrived.max(self.open)
     }
 
-    /// Returns when the drive may continue after processing, which starts on arrival.
+    /// Returns the time at which the drive may continue after processing, which starts on arrival.
     #[inline]
     pub fn processed(&self, overhead: Span) -> Instant {
         (self.arrived + overhead).max(self.open)
@@ -211,7 +211,7 @@ impl Core {
     }
 
     /// Calls the arm at `at` and moves it to the stops that a policy requires before the request.
-    /// These are full seeks without a write's settle. Afterwards, no write can continue an earlier
+    /// These are full seeks without a write's settle. The next write does not continue an earlier
     /// one.
     #[cold]
     #[inline(never)]
@@ -236,7 +236,7 @@ impl Core {
         self.dirty.destaged = Lbn(u64::MAX);
     }
 
-    /// Calls the arm at `at`; returns its position with the instant from which it is free to move.
+    /// Calls the arm at `at`. Returns its position and the time from which it is free to move.
     #[inline]
     pub(super) fn call(&mut self, at: Instant) -> Position {
         let (mechanism, rules) = (&self.mechanism, &self.rules);
@@ -246,7 +246,7 @@ impl Core {
         position
     }
 
-    /// Returns when the drive may begin with the next command (see [`PreSeek`]).
+    /// Returns the earliest start of the next command (see [`PreSeek`]).
     #[inline]
     pub(super) fn next_open(&self, media: Instant, message: Instant, at: Instant) -> Instant {
         match self.preseek {
@@ -267,8 +267,8 @@ impl Core {
         (queue, wait - queue)
     }
 
-    /// Returns when a command has been processed, which takes `overhead`, and earlier data have
-    /// been flushed.
+    /// Returns the time at which a command has been processed, which takes `overhead`, and earlier
+    /// data have been flushed.
     #[inline]
     pub(super) fn ready(&self, command: &Command, overhead: Span) -> Instant {
         command
@@ -276,7 +276,7 @@ impl Core {
             .max(self.flushed(command.begin()))
     }
 
-    /// Returns when the data for which a command begun at `now` must wait are flushed.
+    /// Returns the time at which the data that delay a command begun at `now` are flushed.
     #[inline]
     pub(super) fn flushed(&self, now: Instant) -> Instant {
         self.dirty.on_media.max(now)
@@ -320,7 +320,7 @@ impl Core {
         self.scatter_of(op, from, block)
     }
 
-    /// Does the work of [`Core::scatter`]; separate because few drives have random movements.
+    /// A separate function because few drives have random movements.
     #[cold]
     #[inline(never)]
     fn scatter_of(&mut self, op: Op, from: Position, block: Lbn) -> Span {
@@ -332,7 +332,7 @@ impl Core {
         fate.scatter(op, from, to.cylinder, mean)
     }
 
-    /// Returns true if a request continues the previous command, which was also an `op`.
+    /// Returns true if the previous command was also an `op` and a request continues it.
     #[inline]
     pub(super) fn is_sequential(&self, op: Op, request: &Request) -> bool {
         self.last.op == op && self.last.end == request.start
@@ -369,10 +369,9 @@ impl Core {
         Self::with_mechanism(spec, Mechanism::new(spec, layout, Angle::ZERO))
     }
 
-    /// Creates the drive of `spec` with an existing mechanism, whose copies share its tables.
+    /// Creates the drive of `spec` with an existing mechanism. Copies share the mechanism's tables.
     ///
-    /// A deferred write cache is modelled as one that writes in order of arrival, because its real
-    /// order is unknown.
+    /// A deferred write cache is assumed to write in order of arrival: its real order is unknown.
     pub fn with_mechanism(spec: &Spec, mechanism: Mechanism) -> Self {
         let mut core = Self::new(spec, mechanism);
         if core.rules.write_cache == WriteCache::Deferred {
@@ -387,7 +386,7 @@ impl Core {
     }
 
     /// Serves a command that reaches the drive at `arrived` and cannot begin before `open`, the end
-    /// of the previous command. Returns its completion, and when the drive may begin the next.
+    /// of the previous command. Returns its completion, and the earliest start of the next command.
     pub fn serve_queued(
         &mut self,
         request: Request,
@@ -398,7 +397,7 @@ impl Core {
         (served.completion, served.open)
     }
 
-    /// Returns when the media transfer of the most recently served command ends.
+    /// Returns the end of the media transfer of the most recently served command.
     pub fn transferred(&self) -> Instant {
         match &self.arm {
             Arm::Free(position) => position.since,
@@ -416,7 +415,7 @@ impl Core {
         &self.mechanism.rotation
     }
 
-    /// Corrects the rotation at `at`: delays platter and transfers by `late`, and sets the period.
+    /// At `at`, delays the platter and transfers by `late`, and sets the rotation period.
     pub fn correct_rotation(&mut self, at: Instant, late: Span, period_ns: f64) {
         self.mechanism.rotation = self.mechanism.rotation.corrected(at, late, period_ns);
         self.delay_media(late);
@@ -460,8 +459,8 @@ impl Core {
     }
 }
 
-/// Returns the overheads of a specification. The numbers of sectors at which writes start are
-/// rounded up to whole physical sectors.
+/// Returns the overheads of a specification. The sector counts at which writes start are rounded up
+/// to whole physical sectors.
 pub(super) fn overheads(spec: &Spec, physical: Physical) -> Overheads {
     let mut overheads = spec.overheads.clone();
     let start = &mut overheads.write_start;

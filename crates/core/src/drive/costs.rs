@@ -8,7 +8,7 @@ use crate::request::Op;
 use crate::spec::{self, Overheads, SeekCurve, Spec, WatermarkOf};
 use crate::units::{Cylinder, SectorCount, Span};
 
-/// A time that depends on the previous command: its value after a read, and after a write.
+/// A time that depends on the previous command: its values after a read and after a write.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct OverheadByLast([Span; 2]);
 
@@ -29,7 +29,7 @@ pub(super) struct Costs {
     pub read_disconnect: OverheadByLast,
     pub read_mark: Watermark,
     pub write_mark: Watermark,
-    /// Extra times of absorbed writes to another cylinder and to another zone; `None` if zero.
+    /// Extra times for absorbed writes to another cylinder and to another zone; `None` if zero.
     pub write_hit_moves: Option<[Span; 2]>,
     zones: Box<[Cylinder]>,
 }
@@ -64,9 +64,9 @@ impl Costs {
     }
 }
 
-/// A fraction of a request or of a segment, rounded down to whole sectors. On the HP C2247, the bus
-/// transfer of a request of 1 to 43 sectors begins at three quarters, rounded in this way, to
-/// within 0.03 ms.
+/// A fraction of a request or of a segment, rounded down to whole sectors. On the HP C2247, three
+/// quarters of a request of 1 to 43 sectors, rounded in this way, predict the start of its bus
+/// transfer to within 0.03 ms.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Watermark {
     /// In units of 2^-32, rounded up, so that a tenth of ten is one.
@@ -84,7 +84,7 @@ impl Watermark {
         }
     }
 
-    /// Returns the mark for a request: at least one sector, at most the request or the segment.
+    /// Returns the watermark in sectors: at least one, at most the request or the segment.
     #[inline]
     pub fn sectors(&self, sectors: SectorCount) -> SectorCount {
         let size = match self.of {

@@ -8,16 +8,15 @@
 //! assumptions.
 //!
 //! - The data of a write occupy room in the cache from the start of the write until they are on the
-//!   media. They become a range once all of them have arrived. A range that grows becomes a new
-//!   request for the policy. Writes that wait for room keep their order.
+//!   media. They become a range once all of them have arrived. The policy sees a range that grows
+//!   as a new request. Writes that wait for room keep their order.
 //! - A read whose blocks are all in the segments, or all in the cache, is served from there. If no
 //!   other command waits and only the arm is busy, it is served immediately. Before any other read,
-//!   the ranges that it overlaps are destaged.
+//!   the ranges that the read overlaps are destaged.
 //! - A flush destages the whole cache, in the policy's order, before anything else is served.
 //! - A write that is not absorbed removes its blocks from the cache.
-//! - With `destage_in_gaps`, ranges or parts of them are also destaged before a command that needs
-//!   the arm, in time that would otherwise be its rotational latency. This does not delay the
-//!   command.
+//! - With `destage_in_gaps`, ranges or parts of them are also destaged during the rotational
+//!   latency of a command that needs the arm. This does not delay the command.
 
 use std::collections::VecDeque;
 
@@ -41,12 +40,12 @@ pub(super) struct Deferred {
     /// Maximum length of a range merged from adjacent ones.
     longest: SectorCount,
     incoming: VecDeque<Pending>,
-    /// The most recently absorbed write, and when all of its data will have arrived.
+    /// The most recently absorbed write, and the time at which its last data arrive.
     arriving: Option<(Pending, Instant)>,
-    /// The range being destaged, and when it will be on the media.
+    /// The range being destaged, and the time at which it will be on the media.
     writing: Option<(Blocks, Instant)>,
     arm_open: Instant,
-    /// Instant at which an operation last started or data last arrived.
+    /// The latest time at which an operation started or data arrived.
     clock: Instant,
     served_command: bool,
     pub(super) work: BufferWork,
@@ -87,7 +86,7 @@ impl Deferred {
         (self.ranges.sectors() + arriving.unwrap_or_default()).0
     }
 
-    /// Returns when there is room for a write; `None` if a range must be destaged first.
+    /// Returns the time from which a write has room; `None` if a range must be destaged first.
     fn room_for(&self, sectors: SectorCount) -> Option<Instant> {
         let wanted = self.waiting() + sectors.0;
         let (writing, until) = match self.writing {
@@ -101,7 +100,7 @@ impl Deferred {
         }
     }
 
-    /// Drops a range that is on the media by `now`, and adds a write whose data have arrived.
+    /// Removes the range that is on the media by `now`, and adds the write whose data have arrived.
     fn settle(&mut self, now: Instant, core: &mut Core) {
         self.clock = self.clock.max(now);
         self.writing = self.writing.filter(|(_, until)| *until > now);
@@ -125,7 +124,7 @@ impl Deferred {
         core.from_cache = false;
     }
 
-    /// Starts destaging the range that the policy chooses at `now`; returns false if there is none.
+    /// Starts destaging the policy's choice at `now`. Returns false if no range waits.
     fn destage(&mut self, now: Instant, core: &mut Core) -> bool {
         core.from_cache = true;
         let next = self.policy.next(now, core);
@@ -238,7 +237,7 @@ impl Drive {
         }
     }
 
-    /// Returns when the drive next has anything to do; `completes` is its next completion.
+    /// Returns the time of the next event in the drive; `completes` is its next completion.
     #[cold]
     #[inline(never)]
     pub(super) fn next_deferred(&self, completes: Option<Instant>) -> Option<Instant> {
@@ -264,8 +263,8 @@ impl Drive {
         self.deferred = Some(deferred);
     }
 
-    /// Starts the next operation due by `now`, unless data arrive first. Returns the instant of
-    /// either event.
+    /// Starts the next operation due by `now`, unless data arrive first. Returns the time of the
+    /// earlier event.
     fn begin_first(&mut self, deferred: &mut Deferred, now: Instant) -> Option<Instant> {
         let next = self.next_start(deferred);
         if let Some((_, arrival)) = deferred.arriving
@@ -358,7 +357,7 @@ impl Drive {
         let core = &mut self.core;
         match request.op {
             Op::Write if core.defers(&request) => {
-                // A write from the queue, unlike those in `incoming`, has not waited for room yet.
+                // Unlike writes in `incoming`, a write from the queue has not waited for room yet.
                 let mut room = deferred.room_for(request.sectors);
                 while room.is_none() {
                     let next = deferred.arm_open.max(at);
@@ -446,8 +445,8 @@ const WRITES: usize = 5;
 impl Deferred {
     /// Destages ranges in the gap before a command that begins at `at`, without delaying it.
     ///
-    /// Movements are planned with their mean times. If the head arrives late for a write, the write
-    /// begins with the next sector, and the blocks that have passed stay dirty.
+    /// Arm movements are assumed to take their mean times. If the head arrives late for a write,
+    /// the write begins with the next sector, and the blocks that have passed stay dirty.
     #[cold]
     #[inline(never)]
     pub(super) fn destage_in_gap(&mut self, command: &Command, at: Instant, core: &mut Core) {
@@ -489,7 +488,7 @@ impl Core {
             && self.absorbs(request, Instant::START)
     }
 
-    /// Serves a write that the cache absorbs. Read-ahead ends because its blocks may become stale.
+    /// Serves a write that the cache absorbs. Read-ahead ends, because its blocks may become stale.
     #[cold]
     pub(super) fn absorb(&mut self, command: &Command, setup: &Setup) -> Service {
         let position = match self.arm {
@@ -524,7 +523,7 @@ impl Core {
         self.complete_hit(command, &times)
     }
 
-    /// Destages a range with the arm called at `at`; returns when it is on the media.
+    /// Destages a range with the arm called at `at`. Returns the time at which it is on the media.
     ///
     /// The data are in the cache, so neither the bus nor processing takes time. A range that
     /// continues the previously destaged one needs no settle if the head is still in place.
@@ -575,7 +574,7 @@ mod tests {
 
     const TINY: &str = include_str!("../../tests/drive/tiny.toml");
 
-    /// Returns a drive that has destaged block `at`, and when that block is on the media.
+    /// Returns a drive that destages block `at`, and the time at which this block is on the media.
     fn after(at: u64) -> (Core, Instant) {
         let text = format!(
             "{}[buffer]\ncaching = true\ndirty_max = \"9 sectors\"\n\
@@ -597,7 +596,7 @@ mod tests {
         for (at, start, sectors) in (0..200).flat_map(|n| [(7, n, 1), (n, 90, 12), (n, 23, 4)]) {
             let (mut core, now) = after(at);
             if at + 1 == start {
-                // A range that continues another needs no settle, which policies do not know.
+                // Policies do not know that a range that continues another needs no settle.
                 continue;
             }
             let range = Request::new(1, Op::Write, Lbn(start), SectorCount(sectors));

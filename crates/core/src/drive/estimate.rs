@@ -1,4 +1,4 @@
-//! Estimates of request times for policies and predictions, and trials on a copy of the drive.
+//! Estimates of request times for policies and predictions, and trial runs on a copy of the drive.
 
 use super::core::{Command, Core};
 use crate::extent::Extent;
@@ -44,7 +44,7 @@ impl Estimate for Core {
         layout.extent(layout.physical().first(request.start))
     }
 
-    /// Commands that wait in the drive have already been processed: their overhead has passed.
+    /// Commands that wait in the drive have been processed, so their overhead has already passed.
     fn outlook(&self, now: Instant) -> View<'_> {
         self.view(Instant::START, now)
     }
@@ -86,8 +86,8 @@ impl Core {
         }
     }
 
-    /// Returns a copy on which to try requests that an external scheduler submits one at a time.
-    /// The drive cannot begin before `open`, because an absorbed write may keep it busy after its
+    /// Returns a copy for trials of requests that an external scheduler submits one at a time. The
+    /// drive cannot begin before `open`, because an absorbed write may keep it busy after its
     /// completion.
     pub fn rehearse_outside(&self, open: Instant) -> Rehearsal {
         Rehearsal::new(self, false, open)
@@ -95,14 +95,14 @@ impl Core {
 }
 
 impl View<'_> {
-    /// Returns the head's position for a request at `place`, and when its transfer may start.
+    /// Returns the head's position and the earliest transfer start for a request at `place`.
     pub fn called(&self, request: &Request, place: &Extent) -> (Position, Instant) {
         let (from, ready, _) = self.start(request, place);
         (from, ready)
     }
 
-    /// Returns the position of the head for a request, when its data are available, and the extra
-    /// time that it takes to call the arm later than usual or to read missing blocks first.
+    /// Returns the position of the head for a request, the time at which its data are available,
+    /// and the extra time for calling the arm later than usual or reading missing blocks first.
     #[inline]
     fn start(&self, request: &Request, place: &Extent) -> (Position, Instant, Span) {
         if request.op.is_read() {
@@ -116,8 +116,8 @@ impl View<'_> {
         (self.write_from, ready, Span::ZERO)
     }
 
-    /// Like [`View::start`], but for the less common writes: those from the cache, absorbed with an
-    /// extra time on another cylinder, or of part of a physical sector.
+    /// Like [`View::start`], but for less common writes: from the cache, absorbed with an extra
+    /// time on another cylinder, or of part of a physical sector.
     #[inline(never)]
     fn start_write(&self, request: &Request, place: &Extent) -> (Position, Instant, Span) {
         let reading = self.core.reads_before(request, self.begin);

@@ -1,5 +1,5 @@
 //! Background reads in the gaps between a drive's commands (lumb01, section 2). The firmware does
-//! them without commands, because it knows the position of the head.
+//! this on its own, because it knows the position of the head.
 
 use super::Drive;
 use super::arm::Arm;
@@ -17,13 +17,13 @@ const READS: usize = 5;
 
 /// Background reads of a drive in the gaps between its commands.
 ///
-/// When the drive begins a command whose blocks are not in its buffer, it searches for the most
-/// valuable reads, on any track, that fit before the first of these blocks passes. Their data stay
-/// in the drive and take no time on the bus.
+/// When the drive begins a command whose blocks are not in its buffer, it searches all tracks for
+/// the most valuable reads that fit before the first of these blocks passes. Their data stay in the
+/// drive and take no time on the bus.
 ///
-/// Movements are planned with their mean times. If these vary, `conservatism` must allow for a late
-/// arrival at the command. If the head arrives late for a read, the read begins with the next
-/// sector, and the blocks that have passed remain wanted. Nothing is read in idle time.
+/// Arm movements are assumed to take their mean times. If these vary, `conservatism` must allow for
+/// a late arrival at the command. If the head arrives late for a read, the read begins with the
+/// next sector, and the blocks that have passed remain wanted. Nothing is read in idle time.
 pub struct GapReader {
     tasks: Tasks,
     limits: SearchLimits,
@@ -62,13 +62,12 @@ impl GapReader {
         &self.stats
     }
 
-    /// Returns the tasks with the blocks that they still want.
+    /// Returns the tasks, with the blocks that they still want.
     pub fn tasks(&self) -> &Tasks {
         &self.tasks
     }
 
-    /// Returns the most valuable reads in the gap before a command, in order, and when that gap
-    /// begins.
+    /// Returns the most valuable reads in the gap before a command, in order, and the gap's start.
     fn choose(&mut self, core: &Core, command: &Command) -> Option<(Vec<GapTransfer>, Instant)> {
         if core.defers(&command.request) || self.tasks.is_done() {
             return None;
@@ -149,8 +148,8 @@ impl Core {
         })
     }
 
-    /// Returns the transfers that `fill` finds in the gap before a command, and when the gap
-    /// begins. Drops the last transfers until the rest delay the command by no more than rounding.
+    /// Returns the transfers that `fill` finds in the gap before a command, and the start of the
+    /// gap. Drops the last transfers until the others delay the command by no more than rounding.
     pub(super) fn fill_gap(
         &self,
         command: &Command,
@@ -229,7 +228,7 @@ impl Core {
 
 pub(super) struct GapResult {
     pub first: Lbn,
-    /// The transferred run; `None` if the head arrived too late for any of it.
+    /// The transferred run; `None` if the head arrived too late for all its sectors.
     pub piece: Option<Piece>,
     pub end: Instant,
 }

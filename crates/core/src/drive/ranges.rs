@@ -10,7 +10,7 @@ use crate::request::{Op, Request};
 use crate::sched::Pending;
 use crate::units::{Instant, Lbn, SectorCount, Span};
 
-/// The first block and one past the last.
+/// The first block, and the block after the last.
 pub(super) type Blocks = (Lbn, Lbn);
 
 #[derive(Clone, Debug, Default)]
@@ -71,13 +71,13 @@ impl Ranges {
         ranges.map(|(first, _)| *first).collect()
     }
 
-    /// Returns one past the last block of the range that contains block `at`.
+    /// Returns the end of the range that contains block `at`.
     pub fn holding(&self, at: Lbn) -> Option<Lbn> {
         let (first, range) = self.first_ending_after(at)?;
         (first <= at).then_some(range.end)
     }
 
-    /// Adds a write whose data arrived at `now`; merges adjacent ranges up to `longest` blocks.
+    /// Adds a write whose data arrived at `now`. Merges adjacent ranges up to `longest` blocks.
     pub fn add(
         &mut self,
         now: Instant,
@@ -208,7 +208,7 @@ impl Writes {
         before.map_or(0, |(_, times)| *times)
     }
 
-    /// Returns the runs of blocks with equal numbers of writes, with these numbers, in order.
+    /// Returns the runs of blocks with equal numbers of writes, and these numbers, in order.
     pub fn runs(&self) -> impl Iterator<Item = (Blocks, u64)> {
         let runs = self.steps.iter().zip(self.steps.keys().skip(1));
         runs.map(|((first, times), end)| ((*first, *end), *times))
@@ -233,7 +233,7 @@ impl Writes {
 pub(super) struct PersistLog {
     /// In the order in which they are written; simultaneous runs of the same blocks are adjacent.
     runs: VecDeque<Run>,
-    /// Writes whose blocks the next runs replace; they are reported with these runs.
+    /// Writes that the next runs replace. They are reported together with these runs.
     pub replaced: Writes,
 }
 
@@ -241,14 +241,14 @@ pub(super) struct PersistLog {
 #[derive(Clone, Debug)]
 struct Run {
     piece: Piece,
-    /// The first block that the host wrote, and one past the last.
+    /// The blocks that the host wrote.
     written: Blocks,
     times: u64,
     reported: SectorCount,
 }
 
 impl PersistLog {
-    /// Appends a run, of which the host wrote the blocks `written`.
+    /// Appends a run. The host wrote only its blocks `written`.
     pub fn add(&mut self, run: Piece, written: Blocks, period: Span) {
         for piece in parts(run, period) {
             push(&mut self.runs, piece, &self.replaced);
@@ -256,7 +256,7 @@ impl PersistLog {
         }
     }
 
-    /// Appends a run of several writes, each of which is reported.
+    /// Appends a run that contains several writes. Each of them is reported.
     pub fn add_all(&mut self, run: Piece, writes: &Writes, period: Span) {
         for piece in parts(run, period) {
             push(&mut self.runs, piece, writes);
@@ -366,7 +366,7 @@ mod tests {
 
     proptest! {
         /// Compares the ranges with a map from each dirty block to its number of writes, and with
-        /// the requests that a policy would have.
+        /// the requests that a policy would have received.
         #[test]
         fn ranges_match_a_map_of_blocks(
             steps in prop::collection::vec((0..4u8, 0..60u64, 1..12u64), 1..60),

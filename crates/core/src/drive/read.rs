@@ -1,6 +1,6 @@
 //! Serving a read.
 //!
-//! A read larger than its segment stalls: the media can be at most a segment ahead of the bus.
+//! A read larger than its segment stalls: the media may be at most one segment ahead of the bus.
 
 use super::arm::{Arm, Goal, Reading};
 use super::bus::{Arrivals, Sending};
@@ -21,7 +21,7 @@ struct Media {
 pub(super) struct HitTimes {
     overhead: Span,
     processed: Instant,
-    /// Instant at which the drive continues with the read, after pending flushes.
+    /// The time at which the drive continues with the read, after pending flushes.
     go: Instant,
     sent: Instant,
 }
@@ -60,7 +60,7 @@ impl Core {
         served
     }
 
-    /// Returns true, and drops the blocks, if their read-ahead failed before the host read them.
+    /// If the read-ahead of a request failed, drops its blocks and returns true.
     #[cold]
     #[inline(never)]
     fn fails(&mut self, request: &Request, segment: SegmentId, begin: Instant) -> bool {
@@ -84,8 +84,8 @@ impl Core {
     }
 
     /// Returns the segment that holds or receives the first block of a read begun at `begin`, and
-    /// one past the last block that it holds from there on. A pass that [may
-    /// add](Self::pass_may_add) the block must have been advanced to `begin`.
+    /// the end of the blocks that it holds from there on. A pass that [may add](Self::pass_may_add)
+    /// the block must have been advanced to `begin`.
     #[inline]
     fn buffered(
         &self,
@@ -99,7 +99,7 @@ impl Core {
         self.held(request.start, begin, pass)
     }
 
-    /// Like [`Self::buffered`], but from block `start` on, for requests that may use the buffer.
+    /// Like [`Self::buffered`], but from block `start`, for requests that may use the buffer.
     #[inline]
     pub(super) fn held(
         &self,
@@ -150,7 +150,7 @@ impl Core {
         Some(pass)
     }
 
-    /// Returns true if a pass, advanced to `begin`, adds the first block by keeping its last track.
+    /// Returns true if `pass`, advanced to `begin`, adds the first block by keeping its last track.
     fn is_in_whole_track(&self, request: &Request, begin: Instant, pass: &Reading) -> bool {
         if !self.pass_may_add(request.start) || request.force_unit_access {
             return false;
@@ -161,8 +161,7 @@ impl Core {
             .is_some_and(|first| (first..end).contains(&request.start))
     }
 
-    /// Returns one past the last block of read-ahead: at least the end of the request's last
-    /// physical sector.
+    /// Returns the end of read-ahead: at least the end of the request's last physical sector.
     #[inline]
     pub(super) fn read_ahead_end(&self, request: &Request) -> Lbn {
         let rules = &self.rules;
@@ -255,7 +254,7 @@ impl Core {
     }
 
     /// Continues read-ahead after a buffer hit. A pass in progress is extended. Read-ahead that has
-    /// ended resumes if the drive does that after hits and no dirty data need the arm.
+    /// ended resumes if the drive resumes it after hits and no dirty data need the arm.
     fn read_on_after_hit(&mut self, command: &Command, held: (SegmentId, Lbn), go: Instant) {
         let request = &command.request;
         let goal = self.goal(request);
@@ -359,7 +358,7 @@ impl Core {
         self.deliver(command, overhead, &media, None, Outcome::Miss)
     }
 
-    /// Reads into `segment`, with the arm at `position`, from block `from` to the end of the
+    /// With the arm at `position`, reads into `segment` from block `from` to the end of the
     /// request's last physical sector, and starts read-ahead. `from` begins a physical sector.
     #[inline]
     fn read_from_media(
@@ -405,7 +404,7 @@ impl Core {
         }
     }
 
-    /// Returns the next run of a read of `blocks`; blocks from `requested` on are read-ahead.
+    /// Returns the next run of a read of `blocks`. Those at or after `requested` are read-ahead.
     #[inline]
     fn read_piece(
         &self,
@@ -426,7 +425,7 @@ impl Core {
         (approach, piece.on_arrival(approach.wait, wanted, period))
     }
 
-    /// Completes a read. Its bus transfer starts at `at_once` or when enough blocks are buffered.
+    /// Completes a read. Its bus transfer starts at `at_once`, or when enough blocks are buffered.
     #[inline]
     fn deliver(
         &mut self,
@@ -502,7 +501,7 @@ impl Core {
     }
 
     /// Delays the pass when the segment is full: a sector that would begin before the bus has made
-    /// room for it is read a revolution later. Returns when the last block has passed.
+    /// room for it is read a revolution later. Returns the time at which the last block has passed.
     #[cold]
     pub(super) fn stall(&mut self, request: &Request, mut sending: Sending) -> Option<Instant> {
         let physical = self.mechanism.layout.physical();
@@ -510,7 +509,7 @@ impl Core {
         let mut block = physical.first(request.start) + self.rules.segment;
         while block < request.end() {
             let data = self.arrivals(request);
-            // The room of a physical sector is free once its last block has been sent.
+            // The space of a physical sector is free once its last block has been sent.
             let freed = Lbn(block.0 - self.rules.segment.0) + physical.blocks() - request.start;
             while sending.sent < freed {
                 self.path.send_next(&data, &mut sending);
@@ -519,7 +518,7 @@ impl Core {
                 last += 1;
             }
             let piece = self.pieces[last];
-            // Blocks before the first piece are in the buffer already.
+            // Blocks before the first piece are already in the buffer.
             if piece.first <= block && piece.after(block - piece.first) < sending.now {
                 self.wait_for_room(request, last, block, sending.now);
             }

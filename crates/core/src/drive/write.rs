@@ -1,10 +1,11 @@
 //! Serving a write.
 //!
-//! A drive can write only whole physical sectors. If a run begins or ends within one whose other
-//! blocks are not in the buffer, the run passes the head twice: the drive reads the missing blocks,
-//! and writes the run a revolution later. No measurement shows how real drives do this. The model
-//! assumes that the head settles as for a write, and that the whole run is written in the second
-//! revolution. The blocks that were read stay in the buffer with the data of the write.
+//! A drive can write only whole physical sectors. If a run begins or ends within a physical sector
+//! whose other blocks are not in the buffer, the run passes the head twice: the drive reads the
+//! missing blocks, and writes the run a revolution later. No measurement shows how real drives do
+//! this. The model assumes that the head settles as for a write, and that the whole run is written
+//! in the second revolution. The blocks that were read stay in the buffer with the data of the
+//! write.
 //!
 //! A write may append to dirty data in the write cache. If the last run of these data ends within a
 //! physical sector and has not begun, it is planned again together with the new data.
@@ -22,11 +23,11 @@ use crate::units::{Instant, Lbn, SectorCount, Span};
 pub(super) struct Setup {
     overhead: Span,
     processed: Instant,
-    /// Instant at which the drive may continue with the write, after pending flushes.
+    /// The time at which the drive may continue with the write, after pending flushes.
     go: Instant,
     pub data: Instant,
     pub arm_called: Instant,
-    /// Instant before which the media are not accessed.
+    /// Earliest access to the media.
     pub ready: Instant,
     extra: Option<ExtraWriteDisconnect>,
     /// True if the write continues data that are not yet on the media.
@@ -81,8 +82,8 @@ impl Core {
         }
     }
 
-    /// Returns when the media write of a request may begin if its data arrive from `data` on: when
-    /// enough data are buffered or, if these are all its data, a minimum delay later.
+    /// Returns the earliest media write of a request whose data arrive from `data` on: when enough
+    /// are buffered, or a minimum delay later if these are all its data.
     ///
     /// Table A.5 of worthington94 gives the number of blocks and the delay, but not when the delay
     /// starts. On the HP C2247, writes of 1 to 9 blocks that need no seek begin 0.6 ms after their
@@ -216,7 +217,7 @@ impl Core {
         Service { completion, open }
     }
 
-    /// Returns when the completion message of a write that went to the media is ready.
+    /// Returns the time at which the completion message of a write to the media is ready.
     fn write_reconnected(&self, setup: &Setup, transfer: &Transfer) -> Instant {
         let end = transfer.end.since;
         let stays = match self.write_leaves {
@@ -283,8 +284,8 @@ impl Core {
         SectorCount(runs.iter().map(left).sum())
     }
 
-    /// Transfers a write in the common case: the segment has room for all, so the bus never waits.
-    /// A sector that passes the head before its data have arrived is written a revolution later.
+    /// Transfers a write in the common case: the segment holds all data, so the bus never waits. A
+    /// sector that passes the head before its data have arrived is written a revolution later.
     #[inline(always)]
     fn transfer_with_room(
         &mut self,
@@ -325,7 +326,7 @@ impl Core {
             };
             if taken < piece.sectors {
                 is_late = true;
-                // The rest waits for a revolution.
+                // The rest is written a revolution later.
                 ready = come(at + taken + physical.blocks());
                 position = piece.position_after().with_since(piece.after(taken));
                 piece = piece.before(taken);
@@ -346,7 +347,7 @@ impl Core {
         }
     }
 
-    /// Records a run, of which the host wrote the blocks `written`.
+    /// Records a run. The host wrote only its blocks `written`.
     #[inline(always)]
     fn put_on_media(&mut self, piece: Piece, written: (Lbn, Lbn), absorbed: bool) {
         if absorbed && piece.sectors.0 > 0 {
@@ -403,7 +404,7 @@ impl Core {
                 SectorCount(0) => piece.position_after().with_since(piece.begin),
                 _ => piece.before(taken).position_after(),
             };
-            // If the media have overtaken the bus, the rest waits for a revolution.
+            // If the media have overtaken the bus, the rest is written a revolution later.
             ready = late.unwrap_or(ready);
         }
         let received = flow.received;
@@ -417,8 +418,8 @@ impl Core {
         }
     }
 
-    /// Returns the number of sectors left to write at which the bus reconnects after a write has
-    /// filled the buffer; `None` if the bus stays connected or has no watermark.
+    /// Returns the number of unwritten sectors at which the bus reconnects after a write has filled
+    /// the buffer; `None` if the bus stays connected or has no watermark.
     fn resume_below(&self, request: &Request) -> Option<usize> {
         let holds = self.hold_write || self.never_disconnect || self.rules.write_watermark == 0.0;
         (!holds).then(|| self.costs.write_mark.sectors(request.sectors).0 as usize)
@@ -447,7 +448,7 @@ impl Media {
         }
     }
 
-    /// Returns the number of earlier dirty blocks that are included.
+    /// Returns the number of earlier dirty blocks included.
     pub fn joined(&self, request: &Request) -> SectorCount {
         request.start - self.first
     }
@@ -504,8 +505,7 @@ impl Core {
         }
     }
 
-    /// Returns how long a write begun at `begin` is delayed by reading missing blocks on its first
-    /// track.
+    /// Returns the delay of a write begun at `begin` for reading missing blocks on its first track.
     #[cold]
     pub(super) fn reads_before(&self, request: &Request, begin: Instant) -> Span {
         if request.op != Op::Write || self.writes_blocks() {

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use crate::units::{Lbn, SectorCount};
 
-/// Number of blocks in a chunk, whose bitmap takes 4 KiB.
+/// Number of blocks in a chunk. The bitmap of a chunk takes 4 KiB.
 const CHUNK: u64 = 1 << 15;
 
 const WORDS: usize = (CHUNK / 64) as usize;
@@ -26,7 +26,7 @@ enum Chunk {
     Some(Box<Bits>),
 }
 
-/// Bits of which some but not all are set.
+/// Bits, some but not all of which are set.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Bits {
     words: [u64; WORDS],
@@ -86,7 +86,7 @@ impl Chunk {
         }
     }
 
-    /// Adds the blocks `range` of a chunk of `len` blocks, or removes them.
+    /// Adds or removes the blocks `range` of a chunk of `len` blocks.
     fn change(&mut self, range: Range<u64>, len: u64, adds: bool) {
         let uniform = if adds { Self::All } else { Self::None };
         if range == (0..len) || *self == uniform {
@@ -168,7 +168,7 @@ impl BlockSet {
     /// Returns true if a block is in the set.
     ///
     /// # Panics
-    /// If the device has no such block.
+    /// If `at` is beyond the end of the device.
     pub fn contains(&self, at: Lbn) -> bool {
         assert!(at.0 < self.sectors.0, "no such block: {at:?}");
         let (chunk, offset) = (at.0 / CHUNK, at.0 % CHUNK);
@@ -195,7 +195,7 @@ impl BlockSet {
         self.change(first, sectors, false);
     }
 
-    /// Returns the number of blocks of `first..end` in the set.
+    /// Returns the number of blocks of `first..end` that are in the set.
     #[inline]
     pub fn count_in(&self, first: Lbn, end: Lbn) -> u64 {
         let parts = self.parts(first, end);

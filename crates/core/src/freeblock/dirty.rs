@@ -31,15 +31,15 @@ pub struct DirtySearch<'a> {
 
 /// Consecutive dirty blocks on one track, in whole physical sectors.
 struct Stretch {
-    /// The first block of the range, and one past the last.
+    /// The first block of the range, and the block after the last.
     range: (Lbn, Lbn),
     track: Track,
     run: Run,
 }
 
 impl<'a> DirtySearch<'a> {
-    /// Collects the blocks of `ranges` that the arm can reach in `gap`. Ranges (first block and one
-    /// past the last) must not overlap. `conservatism` is added to each foreground seek.
+    /// Collects the blocks of `ranges` that the arm can reach in `gap`. Ranges, each given by its
+    /// first block and its end, must not overlap. `conservatism` is added to each foreground seek.
     pub fn new(
         mechanism: &'a Mechanism,
         ranges: impl IntoIterator<Item = (Lbn, Lbn)>,

@@ -6,7 +6,7 @@ use crate::mechanics::Mechanism;
 use crate::request::Op;
 use crate::units::{Lbn, SectorCount, Span};
 
-/// Maximum number of searches for one more read, each with a larger turn.
+/// Maximum number of searches for one more read. Each assumes a larger turn than the previous one.
 const TRIES: usize = 4;
 
 /// The background reads in a gap.
@@ -92,7 +92,7 @@ impl GapPlanner<'_> {
         best.map_or_else(Vec::new, |read| self.fill_around(read, reads))
     }
 
-    /// Returns a read, and those that fit before and after it.
+    /// Returns `read`, and the reads that fit before and after it.
     fn fill_around(&self, read: GapTransfer, reads: usize) -> Vec<GapTransfer> {
         let before = Self {
             gap: Gap {
@@ -128,9 +128,9 @@ impl GapPlanner<'_> {
     /// Plans at most `reads` commands, and a lead before `target`, for a scheduler outside the
     /// drive. Returns the plan and the turn after its last read.
     ///
-    /// Adds commands as long as each gains anything and a rehearsal delays the foreground request
-    /// by no more than `rounding`. The first search uses the turn in [`Self::limits`]. If that
-    /// proves too short, the search is repeated with a longer one.
+    /// Adds commands as long as each gains something and delays the foreground request in a
+    /// rehearsal by no more than `rounding`. The first search uses the turn in [`Self::limits`]. If
+    /// that proves too short, the search is repeated with a longer one.
     pub fn plan_commands(
         &self,
         reads: usize,
@@ -194,7 +194,7 @@ impl GapPlanner<'_> {
         Self { limits, ..*self }
     }
 
-    /// Returns the better of two plans: with one more read or without, each with a lead that fits.
+    /// Returns the better of two plans, with one more read or without. Both have a lead that fits.
     fn extend(&self, plan: &GapPlan, target: Option<LeadTarget>) -> GapPlan {
         let mut except = Vec::new();
         let mut gap = self.gap;

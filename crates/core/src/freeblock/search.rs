@@ -16,8 +16,8 @@ const EVEN: u64 = 1 << 10;
 /// The maximum ratio of a group's share of wanted blocks to the average, in units of 1/`EVEN`.
 const MAX: u64 = EVEN << 3;
 
-/// Worth, in blocks, of removing a stretch of wanted blocks: each stretch needs its own read, and a
-/// movement of the arm.
+/// Worth, in blocks, of removing a stretch of wanted blocks: each stretch needs its own read and
+/// arm movement.
 ///
 /// With a value of 0, the last hundredth of a disk would be left in stretches of 3.6 blocks. A
 /// whole scan of the Atlas 10K in lumb01-scan, with reads by the firmware and seed 1, would run at
@@ -182,7 +182,7 @@ impl Search<'_> {
         let groups = self.tasks.map.cylinders.div_ceil(GROUP);
         let timed = |group: u32| (group, self.time_in(group));
         let reached = |(_, time): &(u32, Span)| *time > Span::ZERO;
-        // Outside the ends, groups get farther away: after one out of reach, all others are too.
+        // Groups beyond the ends get farther away: once one is out of reach, all later ones are.
         let inner = (first..=last).map(timed).filter(reached);
         let outer = (0..first).rev().map(timed).take_while(reached);
         let beyond = (last + 1..groups).map(timed).take_while(reached);
@@ -212,9 +212,9 @@ impl Search<'_> {
     /// Returns the worth of a wanted block in a group of cylinders, which grows with the share of
     /// the group's blocks that are wanted.
     ///
-    /// Otherwise the innermost tracks, which few gaps reach, would be left over. The worth is the
-    /// cube of the ratio of this share to the average; the ratio itself would leave more of these
-    /// tracks.
+    /// With a constant worth, the innermost tracks, which few gaps reach, would be left over. The
+    /// worth is the cube of the ratio of this share to the average. With the ratio itself, more of
+    /// these tracks would be left.
     fn block_worth(&self, group: u32) -> u64 {
         let (known, worth) = self.last_block_worth.get();
         if known == group {
@@ -380,8 +380,8 @@ impl Search<'_> {
     }
 
     /// Considers parts of the first `passing` blocks of a piece, which are too many for one read.
-    /// Each part begins at a wanted block and is as long as a read may be and as the bus can carry
-    /// by `end`.
+    /// Each part begins at a wanted block and is as long as the limit on reads allows and the bus
+    /// can carry by `end`.
     fn weigh_parts(
         &mut self,
         track: Track,
@@ -450,7 +450,7 @@ impl Search<'_> {
         }
     }
 
-    /// Returns how many fewer stretches of wanted blocks a run has without these blocks.
+    /// Returns the decrease in stretches of wanted blocks of a run if these blocks are removed.
     fn fewer_stretches(&self, run: &Run, (first, end): (Lbn, Lbn)) -> i64 {
         let of_task = |task: &&Task| {
             let continues = |at: Lbn| {

@@ -13,7 +13,7 @@ use crate::units::{Instant, Lbn, SectorCount, Span};
 /// The index of a task, in the order in which tasks were added.
 pub type TaskId = usize;
 
-/// Background tasks: each a set of blocks to be read once, in any order.
+/// Background tasks. Each is a set of blocks to be read once, in any order.
 #[derive(Clone, Debug)]
 pub struct Tasks {
     pub(super) layout: Arc<Layout>,
@@ -46,7 +46,7 @@ pub struct ClaimPart {
     pub sectors: SectorCount,
 }
 
-/// The wanted blocks that a read in progress will deliver, once to each task.
+/// The wanted blocks that a read in progress will deliver to tasks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[must_use = "claimed blocks that are neither delivered nor restored are never read"]
 pub struct Claim {
@@ -69,7 +69,7 @@ impl Claim {
         &self.parts
     }
 
-    /// Returns the deliveries of a claim whose blocks were all read, or were unreadable, at `at`.
+    /// Returns the deliveries of a claim whose blocks were all read, or all unreadable, at `at`.
     pub fn deliveries(&self, at: Instant, is_readable: bool) -> impl Iterator<Item = Delivery> {
         self.parts.iter().map(move |part| Delivery {
             task: part.task,
@@ -343,7 +343,7 @@ mod tests {
         set
     }
 
-    /// Counts equal those of a new task, and each block is delivered once.
+    /// Checks that counts equal those of a new task, and that each block is delivered once.
     #[test]
     fn counts_follow_claims() {
         let mut random = generator(3, 0, Purpose::Requests);

@@ -11,7 +11,7 @@ use crate::units::{Angle, Cylinder, Head, Instant, Lbn, SectorCount, Span};
 /// Number of cylinders in a group. A search skips groups that cannot contain a better read.
 pub(super) const GROUP: u32 = 32;
 
-/// Consecutive blocks on a track without a gap.
+/// Consecutive blocks on a track, without gaps.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Run {
     pub first: Lbn,
@@ -82,7 +82,7 @@ impl Run {
     }
 }
 
-/// All runs of a drive in the order of tracks, which are ordered by cylinder and head.
+/// All runs of a drive, track by track. Tracks are ordered by cylinder and head.
 #[derive(Clone, Debug)]
 pub(super) struct TrackMap {
     pub surfaces: u32,
@@ -119,7 +119,7 @@ impl TrackMap {
         for (track, run) in &mapped {
             let group = track / surfaces as usize / GROUP as usize;
             blocks[group] += u64::from(run.sectors);
-            // Angle zero stands for a whole revolution, which is the widest.
+            // Angle zero represents a whole revolution, the widest angle.
             let raw = |angle: Angle| angle.as_raw().wrapping_sub(1);
             if raw(run.sector_angle) < raw(narrowest[group]) {
                 narrowest[group] = run.sector_angle;

@@ -15,7 +15,7 @@ pub(super) fn zone_error(
     InputError::shown(format!("geometry.zones[{zone}].{field}"), value, expected)
 }
 
-/// Checks all that the arithmetic relies on except capacity, reserved space and reallocations.
+/// Checks what the arithmetic relies on, except capacity, reserved space and reallocations.
 pub(super) fn check(g: &Geometry) -> Result<(), InputError> {
     for (field, value) in [
         ("geometry.surfaces", g.surfaces),

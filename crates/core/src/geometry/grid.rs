@@ -3,7 +3,7 @@
 use crate::spec::{Geometry, Sparing, TrackOrder, Zone};
 use crate::units::{Angle, Cylinder, Head};
 
-/// Division by a constant as one multiplication.
+/// Division by a constant, computed as one multiplication.
 ///
 /// With `m = floor((2^64 - 1) / d)`, the quotient is `floor((x + 1) m / 2^64)`. For some `e` in
 /// `1..=d`, `m d` is `2^64 - e`, so `(x + 1) m / 2^64` is less than `(x + 1) / d` by `(x + 1) e /
@@ -37,18 +37,18 @@ pub(super) struct GridPosition {
     pub(super) head: Head,
     pub(super) sector: u32,
     pub(super) start: Angle,
-    /// Number of the grid's sectors on this track from this one on, inclusive.
+    /// Number of the grid's sectors on this track, from this sector to the end.
     pub(super) ahead: u64,
-    /// Number of the grid's sectors on this track before this one.
+    /// Number of the grid's sectors on this track before this sector.
     pub(super) behind: u64,
 }
 
-/// One way of counting the sectors of a zone in LBN order. Every zone has two: one counts all of
-/// its places, the other skips the spare places of regions without slips.
+/// One way of counting the sectors of a zone in LBN order. Every zone has two grids: one counts all
+/// of its places, the other skips the spare places of regions without slips.
 #[derive(Clone, Debug)]
 pub(super) struct Grid {
-    /// Counted sectors and number of cylinders of a range, if ranges have spares. A branch, which
-    /// is always predicted correctly on a given drive, saves other drives this division.
+    /// Counted sectors and number of cylinders of a range, if ranges have spares. On other drives,
+    /// a branch that is always predicted correctly avoids this division.
     range: Option<(Divisor, u64)>,
     cylinder: Divisor,
     track: Divisor,
@@ -221,7 +221,7 @@ impl PieceList {
 }
 
 /// All pieces of a drive. A block's bucket (its high bits) gives the few pieces that may contain
-/// it. With about four buckets per piece, there is nearly always just one, whereas a binary search
+/// it. With about four buckets per piece, it nearly always gives just one, whereas a binary search
 /// would take one more step each time the defect list doubles.
 #[derive(Debug)]
 pub(super) struct Pieces {
@@ -270,7 +270,7 @@ impl Pieces {
         &self.pieces[low as usize]
     }
 
-    /// Returns the pieces after the blocks of `moved` have moved. `moved` is in order and disjoint.
+    /// Returns the pieces after the blocks of `moved`, in order and disjoint, have been moved.
     pub(super) fn overlay(self, moved: &[Piece]) -> Self {
         let end = self.pieces[self.pieces.len() - 1].end;
         let mut all = PieceList::default();

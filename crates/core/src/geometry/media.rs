@@ -41,7 +41,7 @@ impl Layout {
         ZonePlace { zone, place }
     }
 
-    /// Returns the unit that contains an address; `None` if there is no such address.
+    /// Returns the unit that contains an address; `None` if the address does not exist.
     pub fn unit_at(&self, at: Pba) -> Option<Unit> {
         self.plan.place(at).map(|place| self.unit(place))
     }
@@ -49,7 +49,7 @@ impl Layout {
     /// Returns the address of the first sector of a unit.
     ///
     /// # Panics
-    /// If there is no such unit.
+    /// If the unit does not exist.
     pub fn address(&self, unit: Unit) -> Pba {
         let at = self.unit_place(unit);
         let place = self.grids[places_grid(at.zone) as usize].place(at.place);
@@ -79,7 +79,7 @@ impl Layout {
         free.map(|at| self.unit(at))
     }
 
-    /// Returns the start angle and width of any sector; `None` if there is none at the address.
+    /// Returns the start angle and width of the sector at an address; `None` if it does not exist.
     pub fn angle(&self, at: Pba) -> Option<(Angle, Angle)> {
         let place = self.plan.place(at)?;
         let grid = &self.grids[places_grid(place.zone) as usize];
@@ -95,7 +95,7 @@ impl Layout {
         (at.0 >= zone.first_cylinder).then_some(zone.sectors_per_track)
     }
 
-    /// Returns the first block of a zone and one past the last; they are equal if it has none.
+    /// Returns the first block of a zone and the first after it. They are equal in an empty zone.
     pub fn zone_blocks(&self, zone: usize) -> (Lbn, Lbn) {
         let zones = &self.plan.zones;
         let first = |zone: usize| match zones.get(zone) {
@@ -114,7 +114,7 @@ impl Layout {
         self.plan.place(self.pba(at)).is_some_and(moved)
     }
 
-    /// Returns one past the last block of the original cylinder of `at`.
+    /// Returns the first block after the original cylinder of `at`.
     ///
     /// # Panics
     /// If `at` is beyond the capacity.
@@ -132,7 +132,7 @@ impl Layout {
         Lbn(high)
     }
 
-    /// Returns the original cylinder of a block, which never decreases as blocks increase.
+    /// Returns the original cylinder of a block. It never decreases as block numbers increase.
     fn original_cylinder(&self, at: Lbn) -> Cylinder {
         let pba = self.pba(at);
         let place = self.plan.place(pba);

@@ -42,7 +42,7 @@ pub(super) struct ZonePlace {
 /// The regions of one zone.
 ///
 /// The places of a zone form regions of one size, except that the last may be shorter. Each region
-/// sets aside the same number of places as spares, and each slip uses one of these up. Data are in
+/// sets aside the same number of places as spares, and each slip uses up one of them. Data are in
 /// the first places that are not slipped, or in the last ones if spares are at the front, so that
 /// the number of blocks of a region does not depend on slips. The zone's first data places are
 /// reserved.
@@ -309,8 +309,8 @@ impl Plan {
         })
     }
 
-    /// Returns the exported blocks of the unit of sparing that begins at `at`: the first, one past
-    /// the last, and the number of places before them. `None` if it has none.
+    /// Returns the exported blocks of the unit of sparing that begins at `at`: the first, the end,
+    /// and the number of places before them. `None` if the unit has no exported blocks.
     pub(super) fn blocks_of_unit(&self, at: ZonePlace) -> Option<(Lbn, Lbn, u64)> {
         let zone = &self.zones[at.zone];
         let rank = zone.rank(at.place).ok()?;
@@ -338,7 +338,7 @@ impl Plan {
         ZonePlace { place, ..at }
     }
 
-    /// Returns the bounds of units that may be spares for `defect`; the last block is at `last`.
+    /// Returns the bounds of units that may be spares for `defect`. The last block is at `last`.
     pub(super) fn spares_for(&self, defect: ZonePlace, last: ZonePlace) -> (ZonePlace, ZonePlace) {
         if self.spares_at_disk_end {
             let (zone, place) = (self.zones.len(), 0);
@@ -414,7 +414,7 @@ fn check_capacity(g: &Geometry, mapped: u64) -> Result<(), InputError> {
     Err(InputError::shown("geometry.sectors", g.sectors.0, expected))
 }
 
-/// Returns the index of the grid of all places of a zone, which follows the grid of its data.
+/// Returns the index of the grid of all places of a zone. It follows the grid of the zone's data.
 pub(super) fn places_grid(zone: usize) -> u32 {
     2 * zone as u32 + 1
 }

@@ -15,7 +15,7 @@ use crate::units::Lbn;
 /// Returns the address of a block in the layout without reallocations.
 type PbaOf<'a> = &'a dyn Fn(Lbn) -> Pba;
 
-/// Every reallocated unit with its spare, each given by its first place.
+/// Every reallocated unit with its spare. Both are given by their first places.
 #[derive(Debug, Default)]
 pub(super) struct Reallocations {
     by_defective: Vec<(ZonePlace, ZonePlace)>,
@@ -54,7 +54,7 @@ impl Reallocations {
         pieces
     }
 
-    /// Returns the place whose contents are now at `at`, which differs if `at` is a spare in use.
+    /// Returns the place whose contents are now at `at`: another one if `at` is a spare in use.
     pub(super) fn original(&self, plan: &Plan, at: ZonePlace) -> Option<ZonePlace> {
         let first = plan.unit_start(at);
         let offset = at.place - first.place;
@@ -68,7 +68,7 @@ impl Reallocations {
         find(&self.by_defective, first).is_err().then_some(at)
     }
 
-    /// Returns all pairs of a defective unit and its spare, each given by its first place.
+    /// Returns every defective unit with its spare. Both are given by their first places.
     pub(super) fn pairs(&self) -> &[(ZonePlace, ZonePlace)] {
         &self.by_defective
     }
@@ -93,8 +93,8 @@ struct Ledger<'a> {
 }
 
 impl<'a> Ledger<'a> {
-    /// Number of consecutive failures after which a geometry is rejected. A region is selected in
-    /// proportion to its blocks: one with 1/10,000 of them is missed once in e^26 times.
+    /// Number of consecutive failures after which a geometry is rejected. Regions are selected in
+    /// proportion to their blocks: one with 1/10,000 of them is missed with probability e^-26.
     const MISSES_MAX: u32 = 1 << 18;
 
     fn new(plan: &'a Plan) -> Self {

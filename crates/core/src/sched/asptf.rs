@@ -10,8 +10,8 @@
 //! worthington94 section 5.3, and section 6.3 for ASPCTF. The paper does not state the unit of W.
 //! We use milliseconds of positioning per second of waiting, because the paper says that
 //! jacobson91's 30 sectors per second are approximately ASPTF(6.3), and a sector of the HP 97560
-//! takes 0.21 ms. ASPTF(0) is SPTF, and ASPCTF(0) is SPCTF. With a large W, it is FCFS, except that
-//! requests that arrive at the same instant are ordered by positioning time. Differences are
+//! takes 0.21 ms. ASPTF(0) is SPTF, and ASPCTF(0) is SPCTF. With a large W, ASPTF is FCFS, except
+//! that requests that arrive at the same instant are ordered by positioning time. Differences are
 //! computed exactly, in integers.
 //!
 //! ASATF: jacobson91 section 5.3. It serves the request with the greatest merit w T_age - T_A /
@@ -26,8 +26,8 @@
 //! decision computes the time of every pending request. ASPCTF has the cost of SPCTF.
 //!
 //! # When it is bad
-//! With a large W, it becomes FCFS when the drive saturates (worthington94 figure 5a). A request is
-//! overtaken only by those that arrive within P / W after it, where P is the longest positioning
+//! With a large W, ASPTF becomes FCFS when the drive saturates (worthington94 figure 5a). A request
+//! is overtaken only by those that arrive within P / W after it, where P is the longest positioning
 //! time: within 4 s if W = 6 and P = 24 ms. On sequential reads, ASPCTF is slower than C-LOOK
 //! (section 6.3).
 
@@ -61,7 +61,7 @@ impl Credit {
         "W in ms of positioning per second of waiting, from 0 to 10^12",
     );
 
-    /// The maximum for which costs fit [`MinCostQueue`] for years of simulated time.
+    /// The maximum credit for which costs fit [`MinCostQueue`] for years of simulated time.
     const MAX_SEARCHABLE: Self = Self(Span::from_ns(100_000_000));
 
     pub fn read(args: &mut Args<'_>) -> Result<Self, InputError> {
@@ -75,13 +75,13 @@ impl Credit {
         ns(time) * 1_000_000_000 - ns(self.0) * ns(now.since_or_zero(arrived))
     }
 
-    /// Returns the credit for waiting from the start until `at`, in nanoseconds.
+    /// Returns the credit for waiting from time zero until `at`, in nanoseconds.
     fn until(self, at: Instant) -> f64 {
         self.0.as_ns() as f64 * at.as_s()
     }
 }
 
-/// A time for which the table has a policy with a credit.
+/// A time that a policy with a credit uses.
 pub trait AgedTime: Time {
     const AGED: PolicyInfo;
 }

@@ -8,7 +8,7 @@
 //!
 //! # Origin
 //! jacobson91 section 5.2, with the greedy order within a batch. BSATF is also in liu05 section
-//! 6.1, with two queues as the two batches. LBSATF tries new arrivals in order when the drive is
+//! 6.1, where two queues hold the two batches. LBSATF tries new arrivals in order when the drive is
 //! next free, because nothing is decided before then. We read "if a schedule can be found" as "if
 //! the greedy schedule fits", because the batch itself is scheduled that way.
 //!

@@ -123,7 +123,7 @@ impl<P: Position> Ascending<P> {
         if self.here.is_empty() {
             std::mem::swap(&mut self.ahead, &mut self.passed);
         } else {
-            // Requests at this coordinate are next: it is below all coordinates ahead.
+            // Requests at this coordinate are next, because it is below all coordinates ahead.
             self.ahead.extend(self.here.drain(..));
         }
         self.ahead.pop().map(|Reverse(entry)| entry)

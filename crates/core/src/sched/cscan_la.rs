@@ -3,9 +3,9 @@
 //! # What it does
 //! Considers the next `i` requests of C-LOOK, tries all orders of them on a copy of the drive, and
 //! serves the first request of the order that finishes earliest. Ties go to the order closest to
-//! C-LOOK's. It decides again after each request, so a new arrival ahead of the arm may be among
-//! them. A request that is passed over stays among the `i` until it is served. Requests beyond the
-//! end of a sweep are not considered until all requests ahead are served.
+//! C-LOOK's. It decides again after each request, so a new arrival ahead of the arm may be
+//! considered. A request that is passed over stays among the `i` until it is served. Requests
+//! beyond the end of a sweep are not considered until all requests ahead are served.
 //!
 //! # Origin
 //! liu05 sections 3.1 and 5.1 (CSCAN-LAi; LA2 and LA3 in section 5.2). Departures: requests that

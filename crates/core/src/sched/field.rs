@@ -1,5 +1,5 @@
-//! Pending requests by cylinder and angle, for policies that select the minimum positioning time or
-//! a cost based on it. A decision need not examine every request.
+//! Pending requests by cylinder and angle, for policies that select the request with the minimum
+//! positioning time or related cost. A decision need not examine every request.
 //!
 //! jacobson91 (section 4.2, figures 4 and 5) divides the disk into cells and searches them in a
 //! precomputed order. Here a cell is a ring of cylinders. Rings are searched from the arm outward,
@@ -15,13 +15,13 @@ use super::waiting::{Candidate, Select, Waiting};
 use crate::request::Op;
 use crate::units::{Angle, Instant, Span};
 
-/// Maximum number of rings. Each has a bit in a word, which finds the next non-empty ring fast.
+/// Maximum number of rings. Each has a bit in one word, so that non-empty rings are found fast.
 const RINGS: u32 = 64;
 
 /// Number of rings for a short queue. Examining a ring costs as much as examining two requests.
 const FEW_RINGS: u32 = 16;
 
-/// Queue length at which a growing queue changes to [`RINGS`].
+/// Queue length at which a growing queue switches to [`RINGS`].
 const LONG_QUEUE: usize = 192;
 
 /// Queue length at which a shrinking queue returns to [`FEW_RINGS`].
@@ -75,7 +75,7 @@ struct Field {
     per_ns: f64,
     /// Like `per_ns`, with [`FRACTION_BITS`] bits of fraction, rounded down.
     per_ns_fixed: u64,
-    /// Tolerance of phases: a sector that has just begun still counts, and instants are rounded.
+    /// Tolerance for phases: a sector that has just begun is in time, and times are rounded.
     margin: i64,
 }
 

@@ -20,16 +20,16 @@ pub(super) const AGE: (&str, &str) = (
     "the wait after which the oldest request is forced, from 0 to an hour",
 );
 
-/// Reads the parameter `age`. The paper says only "too old". The default is the end of its
-/// comparison of 95th percentiles (jacobson91 section 6.1).
+/// Reads the parameter `age`. The paper says only "too old". The default is where the paper's
+/// comparison of 95th percentiles ends (jacobson91 section 6.1).
 pub(super) fn read_age(args: &mut Args<'_>) -> Result<Span, InputError> {
     Ok(args.maybe_time("age")?.unwrap_or(Span::from_s(1.0)))
 }
 
 /// A rule that chooses the requests to serve before the promised ones.
 pub(super) trait Splice: Send {
-    /// Returns the index of a request that is not promised and breaks no promise; `None` to
-    /// continue with the first promised one.
+    /// Returns the index of a request that is not promised and breaks no promise; `None` to serve
+    /// the first promised one.
     fn choose<R: Rehearse>(&self, gap: &Gap<'_, R>) -> Option<usize>;
 }
 
@@ -105,7 +105,7 @@ impl<R: Rehearse> Gap<'_, R> {
         free.collect()
     }
 
-    /// Returns when all promised requests end if served now; `None` if that breaks a promise.
+    /// Returns the end of all promised requests if served now; `None` if this breaks a promise.
     pub fn keep_promises(&self, after: &After<R>) -> Option<Instant> {
         let mut drive = after.drive.clone();
         let mut at = after.at;
@@ -147,14 +147,14 @@ impl Splice for Greedy {
     }
 }
 
-/// Serves the shortest positioning time (jacobson91's access time, section 4) first until the
-/// oldest request is too old. Then the oldest requests get promises, and `splice` chooses others
-/// that keep them.
+/// Serves requests by shortest positioning time (jacobson91's access time, section 4) until the
+/// oldest is too old. Then the oldest requests get promises, and `splice` chooses what to serve
+/// first.
 #[derive(Debug)]
 pub(super) struct Forcing<S> {
     n: usize,
     age: Span,
-    /// The time added to the earliest possible instant of a promise.
+    /// Time added to the earliest instant that can be promised.
     slack: Span,
     splice: S,
     waiting: Waiting,

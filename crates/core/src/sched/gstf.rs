@@ -2,8 +2,8 @@
 //!
 //! # What it does
 //! Divides the cylinders into groups of n. Within the group of the request served last, it serves
-//! the shortest access time first. When that group is empty, it moves up to the next non-empty
-//! group, or to the lowest one if there is none.
+//! requests by shortest access time. When that group is empty, it moves up to the next non-empty
+//! group or, if all higher ones are empty, to the lowest.
 //!
 //! # Origin
 //! liu05 sections 3.1 and 6.1, after Seltzer and others 1990. A request belongs to the group of its
@@ -62,8 +62,7 @@ impl Groups {
 
 impl Select for Groups {
     fn select<O: Outlook>(&mut self, _: Instant, outlook: &O, queue: &Waiting) -> Option<usize> {
-        // The number of groups that the sweep passes before it reaches the candidate; lower groups
-        // come after a wrap-around.
+        // The number of groups from the current one up to the candidate's, with wrap-around.
         let turn = |c: &Candidate| self.group(c.location.cylinder).wrapping_sub(self.group);
         let nearest = queue.all().iter().map(turn).min()?;
         let index = queue.min(|c| {

@@ -1,4 +1,4 @@
-//! Another policy with a limit on waits.
+//! A limit on waits, for any other policy.
 //!
 //! # What it does
 //! While no request has waited longer than the limit, the inner policy decides. Otherwise the
@@ -30,7 +30,7 @@ pub struct Limited<C> {
     policy: Box<C>,
 }
 
-/// A configuration of any policy. The table of policies, which contains this one, implements it.
+/// A configuration of any policy. The policy table, which contains [`Limited`], implements it.
 pub trait Config: Sized {
     fn parse(text: &str, field: &str) -> Result<Self, InputError>;
 
@@ -79,9 +79,9 @@ impl<C: Config> Rule for Limited<C> {
     }
 }
 
-/// Parses any policy except this one: with two limits, only the smaller would matter.
+/// Parses any policy except [`Limited`]: of two limits, only the smaller would matter.
 fn parse_inner<C: Config>(text: &str, field: &str) -> Result<C, InputError> {
-    // Checked before the rest is parsed, so that nesting is bounded.
+    // This is checked before the rest is parsed, so that nesting is bounded.
     if Call::name_of(text) == NAME {
         return Err(InputError::new(field, text, "a policy without a limit"));
     }

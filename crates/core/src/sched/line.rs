@@ -273,13 +273,13 @@ impl<P: Position> LineQueue<P> {
         (self.coordinate(previous) == arm).then(|| self.lowest_at(arm))
     }
 
-    /// Returns the next request up the line. Call only if there is none at the arm's coordinate.
+    /// Returns the next request up the line. Call only if no request is at the arm's coordinate.
     #[inline]
     pub fn above(&self) -> Option<usize> {
         (self.ahead < self.len()).then_some(self.ahead)
     }
 
-    /// Returns the next request down the line. Call only if there is none at the arm's coordinate.
+    /// Returns the next request down the line. Call only if no request is at the arm's coordinate.
     #[inline]
     pub fn below(&self) -> Option<usize> {
         let coordinate = self.coordinate(self.ahead.checked_sub(1)?);
@@ -344,7 +344,7 @@ impl<P: Position> LineQueue<P> {
 }
 
 /// The choice of a direction when the arm leaves a coordinate and there are requests on both sides:
-/// towards the side whose nearest requests have the smaller mean distance.
+/// it moves to the side whose nearest requests have the smaller mean distance.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TurnRule {
     /// The number of requests considered on each side; at least 1.
@@ -365,7 +365,7 @@ impl TurnRule {
         let Some(penalty) = self.penalty else {
             return last;
         };
-        // Operands below 2^53 are exact, so the mean of a single distance is this distance.
+        // Numbers below 2^53 are exact, so the mean of a single distance is that distance.
         let cost = |to, indices: Range<usize>, index| {
             let count = indices.len() as f64;
             let total: u64 = indices.map(|index| queue.distance(index)).sum();

@@ -45,8 +45,8 @@ pub type Scan = Sweep<false, true>;
 pub type CLook = Sweep<true, false>;
 pub type CScan = Sweep<true, true>;
 
-/// One of four policies that sweep over the disk. A cyclic one serves requests only on its way up.
-/// One that has edges, SCAN or C-SCAN, can continue to the edges of the disk.
+/// Four policies that sweep over the disk. The cyclic ones serve requests only on the way up. Those
+/// with edges, SCAN and C-SCAN, can continue to the edges of the disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sweep<const IS_CYCLIC: bool, const HAS_EDGES: bool> {
     metric: Metric,
@@ -151,8 +151,7 @@ impl<E: Estimate> EdgeStrokes<E> {
         }
     }
 
-    /// Turns the arm towards the start of `request`; returns its old and its new direction, true
-    /// for up.
+    /// Turns the arm towards the start of `request`. Returns its old and new direction; true is up.
     fn turn_to(&mut self, request: &Request, drive: &E) -> (bool, bool) {
         let was_up = self.is_up;
         let target = self.metric.line.coordinate(request.start, drive);

@@ -21,8 +21,8 @@
 //!
 //! # When it is bad
 //! It ignores rotation and jumps back for each expired request. Expiry is checked only between
-//! batches: an expired request that is the oldest of its direction waits for at most `starved` + 1
-//! full batches, and one with k older requests in its direction for at most k + 1 times as many.
+//! batches: an expired request with k older ones in its direction waits for at most (k + 1)
+//! (`starved` + 1) full batches.
 
 use std::collections::VecDeque;
 
@@ -183,7 +183,7 @@ impl<E: Estimate> Policy<E> for Deadline {
         self.queue(pending.request.op).add(pending);
     }
 
-    /// Continues the batch if the request could have been the next in it; otherwise starts one.
+    /// Continues the batch if the request could have been next in it; otherwise starts a new one.
     fn note_bypass(&mut self, request: &Request, _: &E) {
         let latest = self.queue(request.op).latest;
         let is_next = request.op == self.last && request.start >= latest;

@@ -77,7 +77,7 @@ impl Rule for Oat {
 struct Optimal {
     max: usize,
     waiting: Waiting,
-    /// All pending requests in the best order: the id of each, and when it is chosen.
+    /// All pending requests in the best order: the id of each, and the time at which it is chosen.
     planned: VecDeque<(u64, Instant)>,
 }
 
@@ -178,8 +178,8 @@ struct OrderStep {
     at: Instant,
 }
 
-/// Returns the order of `requests`, served from `now` on, whose last one completes earliest; ties
-/// go to the order that comes first when compared by age, request by request.
+/// Returns the order of `requests`, served from `now` on, that completes earliest. Ties go to the
+/// order that comes first when compared by age, request by request.
 ///
 /// The search is exact (branch and bound). It abandons a prefix that takes longer than the best
 /// complete order. It tries the prefixes that end earliest first, so the first complete order is
@@ -205,8 +205,8 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// Tries all continuations from `drive`, which has served the prefix. The next request can be
-    /// chosen at `at`, or the last one completes then.
+    /// Tries all continuations from `drive`, which has served the prefix. At `at`, the next request
+    /// can be chosen, or the last one completes.
     fn deepen<R: Rehearse>(&mut self, drive: &R, at: Instant) {
         if self.prefix.len() == self.requests.len() {
             self.finish(at);
@@ -226,8 +226,8 @@ impl Search<'_> {
         }
     }
 
-    /// Returns, for each possible next request, when the following one can be chosen (or when the
-    /// last one completes), its index, and the drive at that instant.
+    /// Returns, for each possible next request, the time at which the following one can be chosen
+    /// (or the last one completes), its index, and the drive at that time.
     fn continuations<R: Rehearse>(&self, drive: &R, at: Instant) -> Vec<(Instant, usize, R)> {
         let indices = (0..self.requests.len()).filter(|&index| self.left[index]);
         let is_last = self.prefix.len() + 1 == self.requests.len();

@@ -41,7 +41,7 @@ pub trait Estimate: Send + 'static {
     /// Returns the state in which a request chosen at `now` would find the drive.
     fn outlook(&self, now: Instant) -> Self::Outlook<'_>;
 
-    /// Returns a copy of the drive on which to look several requests ahead.
+    /// Returns a copy of the drive for looking several requests ahead.
     fn rehearse(&self) -> Self::Rehearsal;
 }
 
@@ -83,12 +83,12 @@ pub trait Outlook {
 
 /// A copy of a drive on which to try requests, one at a time.
 pub trait Rehearse: Estimate + Clone {
-    /// Serves a request chosen at `now`, no earlier than the instant that the previous call
-    /// returned; returns the instant at which the next request can be chosen.
+    /// Serves a request chosen at `now`. Returns the instant at which the next one can be chosen,
+    /// which is the earliest `now` of the next call.
     fn serve(&mut self, now: Instant, request: &Request) -> Instant;
 
-    /// Returns when the host receives the completion of the last request. Inside a drive, the next
-    /// request may be chosen earlier.
+    /// Returns the time at which the host receives the completion of the last request. Inside a
+    /// drive, the next request may be chosen earlier.
     fn completed_at(&self) -> Instant;
 }
 
@@ -97,8 +97,8 @@ pub trait Policy<E: Estimate>: Send {
     /// Adds a waiting request.
     fn add(&mut self, pending: Pending, drive: &E);
 
-    /// Records a request that is served next without being chosen by the policy: it found the drive
-    /// idle, or was taken out of turn.
+    /// Records a request that is served next although the policy did not choose it: it found the
+    /// drive idle, or was taken out of turn.
     fn note_bypass(&mut self, _: &Request, _: &E) {}
 
     /// Removes and returns the request to serve next. Ties go to the earliest arrival.

@@ -89,7 +89,7 @@ impl Rule for SatfDf {
 #[derive(Debug)]
 struct Spliced;
 
-/// The start of the forward order and the end of the backward one, joined to keep promises.
+/// The start of the forward order, joined to the end of the backward one so as to keep promises.
 struct Joint {
     /// Time of data transfers before the forced requests; no data move in the rest of the gap.
     useful: Span,
@@ -164,7 +164,7 @@ fn backward<R: Rehearse>(gap: &Gap<'_, R>) -> Vec<usize> {
     backward
 }
 
-/// Joins `begin` to the longest end of the backward order that keeps promises; repeats no request.
+/// Joins `begin` to the longest end of the backward order that keeps promises and repeats nothing.
 fn join<R: Rehearse>(
     gap: &Gap<'_, R>,
     begin: &[(usize, After<R>)],

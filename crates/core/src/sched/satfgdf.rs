@@ -13,10 +13,10 @@
 //! a linear term is fitted to the drive's minimum seek times, as if no edge were near. Departures:
 //! the paper does not define "too old", so the default is ours; its figure always forces, as with
 //! `age=0s`. The forced request itself is served only when no other fits; the figure also compares
-//! its area, but does not say from where. A stay of several revolutions counts in full, which the
-//! paper leaves open; counted once, the area of a long gap would always be the whole disk. The
-//! resolution of the remaining time is 1/64 of a revolution, not a sector, because sectors differ
-//! between zones. The deadline is checked on a copy of the drive.
+//! its area, but does not say from which position. A stay of several revolutions counts in full,
+//! which the paper leaves open; counted once, the area of a long gap would always be the whole
+//! disk. The resolution of the remaining time is 1/64 of a revolution, not a sector, because
+//! sectors differ between zones. The deadline is checked on a copy of the drive.
 //!
 //! # Cost
 //! A scan of all pending requests; while one is forced, two trials on copies of the drive for each

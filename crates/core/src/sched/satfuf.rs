@@ -1,10 +1,10 @@
 //! Shortest access time first with urgent forcing.
 //!
 //! # What it does
-//! Serves the shortest access time first until the oldest request has waited for `age`. Then the n
-//! oldest are forced: they are served immediately, in greedy order. Before them, only requests that
-//! do not delay them are served, by shortest access time. The access time ends where the transfer
-//! begins, as in jacobson91 section 4, so the policy is `sptf` until it forces requests.
+//! Serves requests by shortest access time until the oldest has waited for `age`. Then the n oldest
+//! are forced: they are served immediately, in greedy order. Before them, only requests that do not
+//! delay them are served, by shortest access time. The access time ends where the transfer begins,
+//! as in jacobson91 section 4, so the policy is `sptf` until it forces requests.
 //!
 //! # Origin
 //! jacobson91 section 5.1, figure 6: SATFUF, and SATFUF(N). Departures: the paper does not define
@@ -18,8 +18,9 @@
 //!
 //! # When it is bad
 //! Under load, the oldest requests are always too old and few others fit between them, so it
-//! becomes FCFS with the resulting queue (jacobson91 section 5.1). A forced request is delayed only
-//! by other forced ones; a request that becomes too old waits for those forced before it.
+//! behaves like FCFS, with equally long queues (jacobson91 section 5.1). A forced request is
+//! delayed only by other forced ones; a request that becomes too old waits for those forced before
+//! it.
 
 use super::forced::{AGE, Forcing, Greedy, read_age};
 use super::policy::{Estimate, Knowledge, Policy, PolicyInfo, Rule};

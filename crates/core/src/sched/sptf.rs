@@ -22,7 +22,7 @@
 //! decision, a buffer lookup for every pending request, and the positioning time of misses.
 //!
 //! # When it is bad
-//! All three starve requests, and SATF especially large ones. The tail of SPTF's response times is
+//! All three starve requests; SATF starves mainly large ones. The tail of SPTF's response times is
 //! the longest of all policies (worthington94 figure 5b). They break up sequential streams (section
 //! 6.3): on sequential reads, even SPCTF is slower than C-LOOK, because it serves only parts of a
 //! stream in order.

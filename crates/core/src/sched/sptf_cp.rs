@@ -60,7 +60,7 @@ impl Select for SptfCp {
             return Some(winner);
         }
         let read = queue.min(|c| (is_write(c), positioning(c)))?;
-        // Exact in a double: no positioning time comes near 2^53 ns.
+        // Exact in a double: positioning times are far below 2^53 ns.
         let ns = |index: usize| positioning(&all[index]).as_ns() as f64;
         let wins = is_write(&all[read]) || ns(winner) < ns(read) * self.threshold_factor;
         Some(if wins { winner } else { read })

@@ -1,7 +1,7 @@
 //! The shortest seek among the nearly shortest positioning times.
 //!
 //! # What it does
-//! It serves the request with the shortest seek among those whose positioning time is at most n
+//! Serves the request with the shortest seek among those whose positioning time is at most n
 //! percent above the shortest, so that more of the time is rotational latency, in which background
 //! work can be done.
 //!
@@ -55,7 +55,7 @@ impl Rule for SptfSw {
 
 impl Select for SptfSw {
     fn select<O: Outlook>(&mut self, _: Instant, outlook: &O, queue: &Waiting) -> Option<usize> {
-        // Exact in a double: no positioning time comes near 2^53 ns.
+        // Exact in a double: positioning times are far below 2^53 ns.
         let positioning = |c: &Candidate| c.positioning(outlook).as_ns() as f64;
         let all = queue.all();
         let shortest = all.iter().map(positioning).fold(f64::INFINITY, f64::min);

@@ -15,9 +15,10 @@
 //! direction, if it moved the arm.
 //!
 //! CVSCAN: worthington94 section 3.1, which cites Geist, Reynolds and Pittard (1987). CVSCAN(1, R)
-//! is VSCAN(R), and CVSCAN(N, 1) is LOOK. Our choices where the paper is silent: fewer than `n`
-//! requests count by their own mean; requests for the arm's cylinder (by block number, its block),
-//! which are on neither side, go first; the default of `n` is the smallest that is not VSCAN.
+//! is VSCAN(R), and CVSCAN(N, 1) is LOOK. Our choices where the paper is silent: if a side has
+//! fewer than `n` requests, their mean counts; requests for the arm's cylinder or block are on
+//! neither side and are served first; the default of `n` is the smallest for which CVSCAN differs
+//! from VSCAN.
 //!
 //! # Cost
 //! One binary search per arrival; up to three, and the distances of 2 `n` requests, per decision.

@@ -3,8 +3,8 @@
 //! # What it does
 //! Serves all requests within a window of `f` times the length of the line, the nearest first in
 //! either direction. When the window is empty, the arm continues in the direction of the sweep to
-//! the next request, or reverses if there is none. A new window opens there, in the direction of
-//! the sweep. By cylinders, requests for the current cylinder are served first, as under C-LOOK.
+//! the next request, or reverses if no request is ahead. A new window opens there, in the direction
+//! of the sweep. By cylinders, requests for the current cylinder are served first, as under C-LOOK.
 //! The earlier of two equally near requests is served first.
 //!
 //! # Origin
@@ -105,7 +105,7 @@ impl<P: Position> Windows<P> {
         (self.window.0..=self.window.1).contains(&coordinate)
     }
 
-    /// Opens a window at `coordinate` if that is outside the current window.
+    /// Opens a window at `coordinate` if it is outside the current window.
     fn move_to(&mut self, coordinate: u64) {
         if self.is_inside(coordinate) {
             return;

@@ -42,7 +42,7 @@ impl Rule for Wstf {
 
     fn read(args: &mut Args<'_>) -> Result<Self, InputError> {
         let expected = "a time from 1 ms to 1000000000 s with its unit, such as \"3 s\"";
-        // May be longer than other times: in the limit, the policy is SATF.
+        // M may be longer than other times: in the limit, WSTF is SATF.
         let read = |text: &str| quantity::nanoseconds(text).filter(|ns| (1e6..=1e18).contains(ns));
         let ns = args.maybe("m", expected, read)?.unwrap_or(3e9);
         let max_wait = Span::from_ns(ns.round() as i64);

@@ -65,7 +65,7 @@ impl Sectors {
         Some(all.find(|(known, _)| known.eq_ignore_ascii_case(word))?.1)
     }
 
-    /// Returns the default: few drives of more than 4 TB have 512-byte sectors on the media.
+    /// Returns the default format. Few drives of more than 4 TB have 512-byte sectors on the media.
     fn default_for(capacity: Bytes) -> Self {
         match capacity.0 {
             ..=4_000_999_999_999 => Self::Native512,
@@ -92,7 +92,7 @@ impl Sectors {
     }
 }
 
-/// The number of zones, which have about the same number of cylinders each.
+/// The number of zones. All have about the same number of cylinders.
 const ZONES: u32 = 16;
 
 /// The maximum number of tracks per surface if the number of platters is assumed.
@@ -141,10 +141,10 @@ struct Figures {
 
 struct Seeks {
     single_ms: Figure<f64>,
-    /// The time over a third of the cylinders.
+    /// The time of a seek over a third of the cylinders.
     third_ms: f64,
     full_ms: Figure<f64>,
-    /// The mean time over all pairs of cylinders.
+    /// The mean time of seeks over all pairs of cylinders.
     mean_ms: f64,
 }
 
@@ -224,7 +224,7 @@ impl Datasheet {
 
     /// Returns a seek curve with the mean time of the data sheet.
     ///
-    /// It is linear from one cylinder to a third of them, and from there to the full stroke. For
+    /// It is linear from one cylinder to a third of all, and from there to the full stroke. For
     /// large `N`, `2 (N - d) / N^2` of the pairs of `N` cylinders are `d` apart, so the mean over
     /// all pairs is `(8 single + 15 third + 4 full) / 27`.
     fn seeks(&self) -> Result<Seeks, InputError> {
@@ -243,8 +243,8 @@ impl Datasheet {
             let expected = "a time from 0.001 ms to the value of seek";
             return error("track_to_track", found, expected);
         }
-        // At these bounds, a seek over a third takes as long as one over all cylinders, or over
-        // one.
+        // At these bounds, a seek over a third of the cylinders takes as long as over one, or over
+        // all.
         let shortest = (27.0 * mean_ms - 8.0 * single) / 19.0;
         let longest = (27.0 * mean_ms - 23.0 * single) / 4.0;
         let full_ms = Figure::new(self.full_stroke.map(ms), (2.0 * mean_ms).min(longest));
@@ -492,7 +492,7 @@ fn track_ms(figures: &Figures) -> f64 {
     figures.seeks.single_ms.value + figures.write_settle_ms.value
 }
 
-/// Like [`track_ms`] for the skew between cylinders: allows a tenth more for the seek.
+/// Like [`track_ms`], but for the skew between cylinders: allows a tenth more for the seek.
 fn cylinder_ms(figures: &Figures) -> f64 {
     0.1 * figures.seeks.single_ms.value + track_ms(figures)
 }
@@ -536,7 +536,7 @@ fn size_text(bytes: Bytes) -> String {
 /// Parses a size in `B`, `kB`, `MB`, `GB` or `TB`, or in `KiB`, `MiB`, `GiB` or `TiB`.
 ///
 /// # Errors
-/// A noun phrase that describes valid sizes, if `text` is not one.
+/// If `text` is not a size. The error is a noun phrase that describes valid sizes.
 pub fn parse_size(text: &str) -> Result<Bytes, &'static str> {
     match parse_bytes(text).map(f64::round) {
         Some(bytes) if (1.0..1e18).contains(&bytes) => Ok(Bytes(bytes as u64)),
@@ -547,7 +547,7 @@ pub fn parse_size(text: &str) -> Result<Bytes, &'static str> {
 /// Parses a rate, such as `250MB/s`, and returns it in bytes per second.
 ///
 /// # Errors
-/// A noun phrase that describes valid rates, if `text` is not one.
+/// If `text` is not a rate. The error is a noun phrase that describes valid rates.
 pub fn parse_rate_per_s(text: &str) -> Result<f64, &'static str> {
     let bytes = text.trim_end().strip_suffix("/s").and_then(parse_bytes);
     let rate = bytes.filter(|rate| (1e3..1e12).contains(rate));

@@ -7,7 +7,7 @@ use diskarm_core::units::Span;
 
 use super::Value;
 
-/// The maximum length of a line that can be broken, as in the catalogue.
+/// The maximum length, as in the catalogue, of lines that can be broken.
 const MAX_COLUMNS: usize = 99;
 
 /// Converts a value of `key` to TOML; text becomes a multi-line string if `is_multi_line`.
@@ -66,7 +66,7 @@ fn escaped(text: &str) -> String {
     escaped
 }
 
-/// Joins words by spaces, and begins a new line if the next word does not fit.
+/// Joins words with spaces, and starts a new line when the next word does not fit.
 fn filled(words: impl Iterator<Item = impl AsRef<str>>, indent: &str) -> String {
     let mut filled = String::from(indent);
     let mut column = indent.len();
@@ -95,7 +95,7 @@ fn filled(words: impl Iterator<Item = impl AsRef<str>>, indent: &str) -> String 
 /// table, such as `mechanics.seek`, is above its header.
 ///
 /// # Panics
-/// If a number is not finite: specifications cannot express it.
+/// If a number is not finite, because specifications cannot express it.
 pub fn specification(spec: &Spec, remark: &dyn Fn(&str) -> Option<String>) -> String {
     let defaults = Spec::default();
     let (mut text, keys) = (String::new(), Key::all());
@@ -127,7 +127,7 @@ pub fn specification(spec: &Spec, remark: &dyn Fn(&str) -> Option<String>) -> St
     text
 }
 
-/// Returns the path of the table that contains a key; empty at the top.
+/// Returns the path of the table that contains a key; empty for top-level keys.
 fn path(key: &Key) -> &'static str {
     key.path.rsplit_once('.').map_or("", |(table, _)| table)
 }
@@ -166,7 +166,7 @@ fn comment(text: &str) -> String {
 fn toml(key: &Key, value: &spec::Value) -> String {
     match (key.kind, value) {
         (_, spec::Value::Text(text)) => to_toml(key.name(), &Value::Text(text.clone()), false),
-        // Written as a percentage, if that parses as the same number.
+        // The number is written as a percentage if this parses as the same number.
         (KeyKind::Fraction, spec::Value::Number(part)) => {
             let percent = (part * 1e6).round() / 1e4;
             if percent / 100.0 == *part {
@@ -235,7 +235,7 @@ fn two_piece(piece: &TwoPiece) -> String {
     text
 }
 
-/// Formats the table of each zone, with the remark above the first.
+/// Formats the table of each zone, with the remark above the first table.
 fn with_zones(remark: &str, key: &Key, zones: &[Zone]) -> String {
     let mut text = String::new();
     for (index, zone) in zones.iter().enumerate() {
@@ -271,7 +271,7 @@ fn zone(zone: &Zone) -> String {
     text + &list("slips", slips) + &list("defects", defects)
 }
 
-/// Formats a list of items that end with commas; empty without items.
+/// Formats a list of items that end with commas. The text is empty if there are no items.
 fn list(name: &str, items: impl ExactSizeIterator<Item = String>) -> String {
     if items.len() == 0 {
         return String::new();

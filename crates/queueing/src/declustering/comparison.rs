@@ -23,7 +23,7 @@ fn disk_numbers<S: Serializer>(disks: &DiskSet, serializer: S) -> Result<S::Ok, 
     serializer.collect_seq(disks.iter())
 }
 
-/// The layouts that are possible, and everything needed to repeat the comparison.
+/// The possible layouts, and everything needed to repeat the comparison.
 #[derive(Debug, Serialize)]
 pub struct Comparison {
     #[serde(flatten)]
@@ -55,7 +55,7 @@ pub struct DiskLoad {
     pub disk: usize,
     pub normal_reads: f64,
     pub normal_writes: f64,
-    /// With the failures; `None` for a failed disk or if data are lost.
+    /// The reads with the failures; `None` for a failed disk or if data are lost.
     pub degraded_reads: Option<f64>,
     pub degraded_writes: Option<f64>,
     /// The ratio of all accesses with the failures to those without.
@@ -69,7 +69,7 @@ pub struct FailureCount {
     pub sets: u64,
     /// The number of sets that lose no data, by enumeration.
     pub survived_sets: u64,
-    /// The number of these that leave all other disks with the same load.
+    /// The number of these sets that leave all other disks with the same load.
     pub balanced_sets: u64,
     /// The maximum load of any disk in any surviving set, relative to the load without failures.
     pub greatest_over_normal: f64,
@@ -87,8 +87,8 @@ impl FailureCount {
     }
 }
 
-/// Compares all layouts that are possible with these disks. Fails if the number of disks is not a
-/// multiple of the cluster size, or if no layout is possible.
+/// Compares all layouts that these disks allow. Fails if the number of disks is not a multiple of
+/// the cluster size, or if no layout is possible.
 pub fn compare(parameters: &Parameters) -> Result<Comparison, LayoutError> {
     let cluster = parameters.cluster;
     Layout::new(LayoutKind::Interleaved { cluster }, parameters.disks)?;
@@ -188,13 +188,13 @@ fn empty_count(layout: &Layout, failures: usize) -> FailureCount {
 /// - Interleaved, 9.12, with c clusters of n: C(c, k) n^k / C(N, k). The sentence before it omits N
 ///   / k! from the count; the equation has it.
 /// - Chained, 9.13 to 9.16, for 1 to 4 failures. If all disks fail, the subtracted cases do not
-///   exist: two failures of 2 disks give -1, three of 3 give 1, four of 4 give -1, although all of
-///   these lose data. The section begins with "up to floor(2 / n) failures", but means floor(n /
+///   exist: two failures of 2 disks give -1, three of 3 give 1, and four of 4 give -1, although all
+///   of these lose data. The section begins with "up to floor(2 / n) failures", but means floor(n /
 ///   2).
 /// - Group rotate, 9.17, for k from 1 to n: 1 for one failure, otherwise c C(n, k) / C(N, k). This
 ///   is correct for two clusters only. With more, it does not count failures in clusters that have
 ///   none of each other's data, which lose nothing: 2 of 8 disks in clusters of 2 fail in 28 ways,
-///   of which 20 lose no data, but this counts 4.
+///   of which 20 lose no data, but the equation counts 4.
 pub(super) fn printed_survival(layout: &Layout, failures: usize) -> Option<(&'static str, f64)> {
     let disks = layout.disks();
     let sets = |n: usize, k: usize| binomial(n as u64, k as u64) as f64;

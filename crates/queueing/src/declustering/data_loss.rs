@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use diskarm_core::declustered::{DiskSet, Layout, LayoutKind};
 
-/// Sets of failed disks that are equivalent by a symmetry of the layout; `failed` is one of them.
+/// Sets of failed disks that are equivalent by a symmetry of the layout. `failed` is one such set.
 struct State {
     failed: DiskSet,
     /// The rates of transitions, by the numbers of the states they lead to; 0 beyond the end.
     rates: Vec<f64>,
     loss: f64,
-    /// The time represented by a unit of time in this state; above 1 once others are eliminated.
+    /// The time that a unit of time in this state represents; above 1 after an elimination.
     time: f64,
 }
 
@@ -24,8 +24,8 @@ struct State {
 /// rotate, but not for a chain: failures of disks 0 and 2 endanger three disks, failures of 0 and 4
 /// endanger four.
 ///
-/// Solved by eliminating states without subtractions, so the result is accurate however rare
-/// failures are (Grassmann, Taksar and Heyman, "Regenerative analysis and steady state
+/// The chain is solved by eliminating states without subtractions, so the result is accurate
+/// however rare failures are (Grassmann, Taksar and Heyman, "Regenerative analysis and steady state
 /// distributions for Markov chains", 1985).
 pub fn mean_time_to_data_loss(layout: &Layout, failure: f64, repair: f64) -> f64 {
     solve(layout, failure, repair, |failed| shape(layout, failed))
@@ -161,8 +161,8 @@ mod tests {
     use crate::declustering::tests::{all, example, fail_another, layout, survival};
     use crate::simulated::{Random, means};
 
-    /// Two disks, calculated by hand: the first one fails after 1 / 2 f; then it is repaired at the
-    /// rate r, or the other one fails at the rate f. So T = 3 / 2 f + r / 2 f^2.
+    /// Two disks, calculated by hand: the first failure is after 1 / 2 f; then this disk is
+    /// repaired at the rate r, or the other one fails at the rate f. So T = 3 / 2 f + r / 2 f^2.
     #[test]
     fn two_disks_match_a_calculation_by_hand() {
         for kind in [LayoutKind::Basic, LayoutKind::Chained] {
@@ -241,8 +241,8 @@ mod tests {
         assert_eq!(endangered, [1, 3, 2, 4]);
     }
 
-    /// Each disk fails and is repaired at independent random times, and data are lost when both
-    /// disks of a block are down: 20 means of 500 runs.
+    /// Simulates 20 means of 500 runs: each disk fails and is repaired at independent random times,
+    /// and data are lost when both disks of a block are down.
     #[test]
     fn mean_time_to_data_loss_matches_a_simulation() {
         const MEANS: [f64; 2] = [100.0, 10.0];

@@ -41,7 +41,7 @@ pub fn sets(disks: usize) -> impl Iterator<Item = DiskSet> {
     (0_u32..1 << disks).map(move |bits| (0..disks).filter(|disk| bits >> disk & 1 == 1).collect())
 }
 
-/// Returns a random disk that is not in `failed`, all equally likely.
+/// Returns a random disk that is not in `failed`. All are equally likely.
 pub fn fail_another(random: &mut Random, layout: &Layout, failed: DiskSet) -> usize {
     loop {
         let disk = (random.uniform() * layout.disks() as f64) as usize;
@@ -51,7 +51,7 @@ pub fn fail_another(random: &mut Random, layout: &Layout, failed: DiskSet) -> us
     }
 }
 
-/// All sets of failures: data are lost if both disks of a block have failed.
+/// Checks all sets of failures: data are lost if both disks of a block have failed.
 #[test]
 fn a_set_survives_if_every_block_has_a_copy() {
     for layout in all(12) {
@@ -76,9 +76,9 @@ fn a_set_survives_if_every_block_has_a_copy() {
 }
 
 /// Returns the minimum load of the busiest disk over all routings of reads: the maximum, over all
-/// sets of surviving disks, of the data with copies only in the set, per disk of the set. No
-/// routing is better, because these disks must serve those data. One routing achieves it, by the
-/// max-flow min-cut theorem.
+/// sets of surviving disks, of the data with copies only in the set, per disk of the set. Because
+/// these disks must serve those data, no routing is better. By the max-flow min-cut theorem, one
+/// routing is as good.
 fn min_max_load(layout: &Layout, failed: DiskSet) -> f64 {
     let disks = layout.disks();
     let bits = |set: DiskSet| set.iter().fold(0_usize, |bits, disk| bits | 1 << disk);
@@ -98,7 +98,7 @@ fn min_max_load(layout: &Layout, failed: DiskSet) -> f64 {
     sets.map(density).fold(0.0, f64::max) / layout.rows() as f64
 }
 
-/// Every set of failures of every layout.
+/// Checks every set of failures of every layout.
 #[test]
 fn no_routing_has_a_smaller_maximum_load() {
     for layout in all(12) {
@@ -127,7 +127,7 @@ fn balanced(layout: &Layout, failures: usize) -> (usize, usize) {
 }
 
 /// Section 9.2.3 says that a chain is balanced "only when k = 2^m". It is balanced exactly if
-/// failures are equally far apart, which they are in N / k sets for each k that divides N.
+/// failures are equally far apart, as in N / k sets for each k that divides N.
 #[test]
 fn a_chain_is_balanced_if_failures_are_equally_far_apart() {
     for disks in 3..=12 {
@@ -156,7 +156,7 @@ fn a_chain_is_balanced_if_failures_are_equally_far_apart() {
 }
 
 /// Table 9.1, "load after one disk failure", for 8 disks in clusters of 4. Interleaved is balanced
-/// only within clusters: the three disks left in one serve 4/3 of the reads, the other four 1.
+/// only within clusters: the three disks left in a cluster serve 4/3, the other four 1.
 #[test]
 fn balance_after_one_failure_matches_table_9_1_except_for_interleaved() {
     let is_balanced = example().map(|layout| balanced(&layout, 1) == (8, 8));
@@ -170,7 +170,7 @@ fn balance_after_one_failure_matches_table_9_1_except_for_interleaved() {
             .all(|reads| (reads - 4.0 / 3.0).abs() < 1e-12)
     );
     assert!(reads[3..].iter().all(|reads| (reads - 1.0).abs() < 1e-12));
-    // It is balanced in a single cluster of all disks.
+    // The interleaved layout is balanced if all disks are in one cluster.
     let one = layout(LayoutKind::Interleaved { cluster: 8 }, 8);
     assert_eq!(balanced(&one, 1), (8, 8));
 }
@@ -195,9 +195,9 @@ fn loads_without_failures_match_the_thesis() {
     }
 }
 
-/// 9.2 and 9.4: the partner, or the rest of the cluster of n, has n / (n - 1) λ_R + 2 λ_W, and the
-/// loads of other disks do not change. The line before 9.4 derives 2 λ_W from (n - 2) / (n - 2),
-/// but should add n - 1 shares of 1 / (n - 1).
+/// Equations 9.2 and 9.4: the partner, or the rest of the cluster of n, has
+/// n / (n - 1) λ_R + 2 λ_W, and the loads of other disks do not change. The line before 9.4 derives
+/// 2 λ_W from (n - 2) / (n - 2), but should add n - 1 shares of 1 / (n - 1).
 #[test]
 fn loads_after_a_failure_in_a_pair_or_cluster_match_the_thesis() {
     for layout in all(12) {
@@ -220,7 +220,7 @@ fn loads_after_a_failure_in_a_pair_or_cluster_match_the_thesis() {
     }
 }
 
-/// 9.3 and 9.4 for any share α of the reads at primary copies, which cancels.
+/// Equations 9.3 and 9.4 for any share α of the reads at primary copies: α cancels.
 #[test]
 fn interleaved_loads_do_not_depend_on_the_share_of_primary_copies() {
     let layout = layout(LayoutKind::Interleaved { cluster: 4 }, 8);
@@ -232,7 +232,7 @@ fn interleaved_loads_do_not_depend_on_the_share_of_primary_copies() {
 }
 
 /// 9.6 and 9.7: disk i serves shares of the previous disk's reads and of its own. After disk 0 of n
-/// has failed, these are (n - i) / (n - 1) and i / (n - 1); after disks 0 and n / 2 they are
+/// has failed, these are (n - i) / (n - 1) and i / (n - 1); after disks 0 and n / 2, they are
 /// (n - 2 i) / (n - 2) and 2 i / (n - 2). In 9.7 of the thesis, i includes the failed disks.
 #[test]
 fn shares_of_chains_match_the_thesis() {
@@ -277,7 +277,7 @@ fn assert_read_shares(chain: &Layout, disk: usize, failed: DiskSet, expected: [f
 /// the scale of 9.8: here the thesis assumes that one of two clusters has primary copies only, and
 /// the other one secondary copies only, so 2 n disks have the data of n. By enumeration, 4 + 4
 /// disks serve 8/7 of the reads each, not 4/7. In the line before 9.9, α / n of the failed disk's
-/// reads should be 1 / n; its result is right.
+/// reads should be 1 / n; the result is right.
 #[test]
 fn loads_of_group_rotate_are_twice_those_of_the_thesis() {
     for cluster in 1..=6 {
@@ -393,7 +393,7 @@ fn equations_9_11_and_9_12_are_exact() {
     }
 }
 
-/// "Note that this is smaller than basic disk mirroring": for clusters of more than two.
+/// "Note that this is smaller than basic disk mirroring": true for clusters of more than two.
 #[test]
 fn interleaved_survives_less_than_basic() {
     for disks in [6, 8, 12] {
@@ -407,7 +407,7 @@ fn interleaved_survives_less_than_basic() {
     }
 }
 
-/// The equations hold unless all disks fail: then they give 1 or -1, although data are lost.
+/// The equations hold unless all disks fail. Then they give 1 or -1, although data are lost.
 #[test]
 fn equations_9_13_to_9_16_are_exact_unless_all_disks_fail() {
     let mut wrong = Vec::new();
