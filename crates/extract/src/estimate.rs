@@ -51,7 +51,7 @@ impl std::fmt::Display for Effort {
     }
 }
 
-/// A least-squares line through a stream of points, whose weights may decay.
+/// A least-squares line through a stream of points. The weights of earlier points may decay.
 ///
 /// Sums are relative to the means, so that long runs lose no precision.
 #[derive(Clone, Copy, Debug)]
@@ -97,7 +97,7 @@ impl Line {
         self.points
     }
 
-    /// Returns the slope, given the weight of a prior slope of zero, in squared units of x.
+    /// Returns the slope. `prior` is the weight of a prior slope of zero, in squared units of x.
     pub fn slope(&self, prior: f64) -> f64 {
         match self.xx + prior {
             0.0 => 0.0,

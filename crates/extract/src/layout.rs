@@ -75,7 +75,7 @@ const MAX_MISSES: u32 = 2;
 
 /// Finds the layout by the first [`Method`] that the drive supports and that reads confirm.
 ///
-/// `period_ns` is the rotation period, accurate to one part in a million. Errors give all reasons.
+/// `period_ns` is the rotation period, accurate to one part in a million. Errors list all reasons.
 pub fn measure(disk: &mut Disk<'_>, period_ns: f64, seed: u64) -> Result<LayoutFinding, Error> {
     refuse_emulated(disk)?;
     let defects = reason(defects::read(disk))?;
@@ -112,7 +112,7 @@ pub fn measure(disk: &mut Disk<'_>, period_ns: f64, seed: u64) -> Result<LayoutF
     Err(Error::Undecided(reasons.collect::<Vec<_>>().join("; ")))
 }
 
-/// Refuses drives that emulate small sectors: their reports and timing are of physical sectors.
+/// Refuses drives that emulate small sectors, because they report and time physical sectors.
 fn refuse_emulated(disk: &mut Disk<'_>) -> Result<(), Error> {
     let sector = disk.sector_size();
     match disk.physical_sector()? {

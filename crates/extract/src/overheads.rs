@@ -54,7 +54,7 @@ pub struct Reads {
     /// Extra lead on another track of the cylinder.
     pub head_switch: Estimate,
     /// Shortest gap between two tracks of a cylinder that a read crosses without losing a
-    /// revolution, if below the head switch. Bounds the head switch without settling.
+    /// revolution, if shorter than the head switch. It bounds the head switch without settling.
     #[serde(default)]
     pub goes_on: Option<Span>,
 }

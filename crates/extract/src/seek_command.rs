@@ -8,13 +8,13 @@
 //! For each distance of [`crate::seek`], ten SEEKs inward and ten back outward from each of five
 //! starting points, which are spread evenly over the possible cylinders; a full stroke has only one
 //! starting point. Where the curve bends, distances in between are added. SEEK addresses only 2^32
-//! blocks (SBC-2), so on a larger drive the curve ends at distances between those.
+//! blocks (SBC-2), so on a larger drive the curve covers only distances between those.
 //!
 //! # Decision
 //! Of the times from a starting point in one direction, those that deviate from the median by more
-//! than 10 % are discarded, as retries, recalibrations and host delays are. The mean of the others
-//! represents the starting point. The mean curve is the mean over starting points, and the maximum
-//! curve is the largest.
+//! than 10 % are discarded, because retries, recalibrations and host delays cause them. The mean of
+//! the others represents the starting point. The mean curve is the mean over starting points, and
+//! the maximum curve is the largest.
 //!
 //! The overhead of a SEEK is the time of a SEEK over one cylinder minus that of the movement, both
 //! inward. The movement takes MTBRC(1-sector write, 1-sector read on the adjacent cylinder) minus

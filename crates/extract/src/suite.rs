@@ -185,7 +185,7 @@ fn obstacle(checkpoint: &Checkpoint, measurement: &Measurement) -> Option<Outcom
 /// Fraction of each measurement's share of the time that is reserved for it.
 const RESERVED_SHARE: f64 = 0.5;
 
-/// Factor by which the time limit grows if completions scatter by more than the nanoseconds given.
+/// Factor for the time limit, and the scatter of completions in nanoseconds above which it applies.
 const NOISY_FACTOR: (f64, f64) = (3.0, 20_000.0);
 
 /// Returns the limits of `measurement`: the remaining time minus what is reserved for others.

@@ -8,8 +8,8 @@
 //! Pairs of reads ([`crate::mtbrc`]) that seek outward. Some cross a boundary, from the first
 //! cylinders after it to the last ones before it. Others stay within the largest zone, over all
 //! short distances, where measured curves are uneven, and over distances that take about as long as
-//! crossing a boundary. If several numbers of empty cylinders explain the times, they are measured
-//! more exactly.
+//! crossing a boundary. If several numbers of empty cylinders explain the times, the times are
+//! measured more exactly.
 //!
 //! # Decision
 //! The number of empty cylinders is the one for which seeks across the boundary take as long as
@@ -20,8 +20,8 @@
 //!
 //! # Confidence
 //! Exact if one more cylinder takes 0.005 ms longer and completions do not scatter. Otherwise the
-//! range of numbers that fit is reported. The count cannot exceed the cylinders of the largest
-//! zone.
+//! range of numbers that fit is reported. The count cannot exceed the number of cylinders of the
+//! largest zone.
 //!
 //! # Cost
 //! About 30 pairs per boundary, and 15 for each of 40 to 80 distances.
@@ -96,7 +96,7 @@ const ANGLE_UNCERTAINTY: f64 = 0.15;
 /// A number is ruled out if its error exceeds the smallest error by this much.
 const REFUTATION: f64 = 4.0;
 
-/// Counts the empty cylinders between zones, using only reads. The layout must have none yet.
+/// Counts the empty cylinders between zones, using only reads. The layout must not have any yet.
 pub fn measure(
     disk: &mut Disk<'_>,
     setup: &Setup<'_>,
@@ -344,7 +344,7 @@ struct Candidate {
     error: f64,
 }
 
-/// Returns all short distances, then some in steps of 10 %: curves are monotonic in between.
+/// Returns all short distances, then some in steps of 10 %, because curves are monotonic.
 fn short_and_long(reach: u32) -> impl Iterator<Item = u32> + Clone {
     let next = move |last: &u32| (*last < reach).then(|| (last + (last / 10).max(1)).min(reach));
     std::iter::successors(Some(1), next)

@@ -22,7 +22,7 @@
 //! searched for. If a check would take more than 60 reads, checks distinguish only tracks
 //! (`coarse`), because skews are much longer than sectors. A jump may be due to slipped sectors,
 //! slipped tracks or spare space; the explanation that predicts the following tracks and skips the
-//! fewest positions is chosen. If there is none, the next zone begins.
+//! fewest positions is chosen. If nothing explains it, the next zone begins.
 //!
 //! # Confidence
 //! Track boundaries, zones, and slips that move a checked block are exact. Where checks distinguish
@@ -30,8 +30,8 @@
 //! line with the previous one may begin one track too early or too late. Angles are relative to the
 //! first block. Empty cylinders before the first zone and the order of heads cannot be observed.
 //! Zones are assumed to be adjacent until seeks show how many empty cylinders are between them
-//! ([`super::empty`]). If skews do not reveal which tracks form a cylinder, for example because
-//! they are equal, head switch and seek times do (`cylinders`).
+//! ([`super::empty`]). If skews do not reveal which tracks form a cylinder, for example because all
+//! are equal, head switch and seek times are used instead (`cylinders`).
 //!
 //! # Cost
 //! One command per check, which takes about one revolution. 50 to 150 checks per zone, one per

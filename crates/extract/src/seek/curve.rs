@@ -210,7 +210,7 @@ impl<'a, 'd> Curve<'a, 'd> {
         Ok(())
     }
 
-    /// Demands more trials if any seek time has varied, and even more next to such a distance.
+    /// Requires more trials if any seek time has varied, and even more if a neighbouring one has.
     fn require(&self, distance: u32, near: Threshold) -> Threshold {
         let below = self.found.range(..distance).next_back();
         let above = self.found.range(distance..).next();
@@ -277,7 +277,7 @@ fn typical(mut values: Vec<(f64, f64)>) -> (f64, f64) {
     (sum / (to - from), spread.max(total.sqrt().recip()))
 }
 
-/// Returns the reason why a distance could not be measured, unless nothing more can be measured.
+/// Returns the error of one distance as a value, unless it prevents all other measurements.
 fn unless_fatal(result: Result<(), Error>) -> Result<Option<Error>, Error> {
     match result {
         Ok(()) => Ok(None),

@@ -23,7 +23,7 @@ pub enum Provenance {
         spread: Option<String>,
         samples: Option<u64>,
     },
-    /// Not measurable; assumed, with the reason as a sentence.
+    /// Assumed because it cannot be measured. The reason is a sentence.
     Assumed(String),
     /// Unknown, for this reason.
     Unknown(String),

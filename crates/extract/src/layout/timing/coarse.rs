@@ -1,7 +1,7 @@
 //! Locates blocks if read completions scatter so much that they distinguish tracks but not sectors.
 //!
 //! From one track to the next the angle jumps by a skew, which is much longer than a sector, so the
-//! first block of each track is found exactly. The slipped sectors of a track are not: they are
+//! first block of each track is found exactly. The slipped sectors of a track are not found, but
 //! recorded at its end. Skews are assumed to be whole sectors, and are measured between tracks as
 //! far apart as possible. Important decisions take many reads.
 
@@ -38,7 +38,7 @@ impl TimingLocator<'_, '_> {
         !self.phases.resolves_sectors(sectors)
     }
 
-    /// Returns true if a block ends near an angle. This check distinguishes only tracks.
+    /// Returns true if a block ends close to an angle. This check distinguishes only tracks.
     pub(super) fn is_near(&mut self, at: u64, angle: f64) -> Result<bool, Error> {
         let away = MIN_SEPARATION * self.phases.noise;
         self.phases.is_likelier_at(at, angle, away)
@@ -325,7 +325,7 @@ impl TimingLocator<'_, '_> {
     }
 
     /// Returns the sectors per track: the usual number of blocks plus the spare sectors that the
-    /// angle of a sector shows. That number is measured in the first zone only.
+    /// angle of a sector shows. The number of spares is measured only in the first zone.
     fn whole_sectors(&mut self, pieces: &TrackPieces) -> Result<u64, Error> {
         let usual = pieces.usual();
         if let Some(spare) = self.spare {
@@ -440,7 +440,7 @@ impl TimingLocator<'_, '_> {
         Ok(self.phases.between(from, to, reads)? * sectors as f64)
     }
 
-    /// Returns the number of reads that determines a whole number if a multiple of it is measured.
+    /// Returns the number of reads that determine a whole number if a multiple of it is measured.
     fn reads_of_whole(&self, sectors: u64, multiple: f64) -> u32 {
         let reads = 2.0 * (self.scatter(sectors) / multiple / WHOLE_DEVIATION).powi(2);
         reads.clamp(f64::from(FEW_READS), READS_MAX).ceil() as u32

@@ -93,7 +93,7 @@ impl<L: BlockLocator> Walk<'_, L> {
     }
 
     /// Tries to pass several tracks with one check, if checks are costly and each track has its own
-    /// spare sectors, so that slips affect no other track. Returns true unless it had no effect.
+    /// spare sectors, so that slips affect no other track. Returns false if this had no effect.
     fn stride(&mut self, rule: RegionRule) -> Result<bool, Error> {
         let sectors = self.sectors();
         if !self.is_costly() || rule.front || rule.region != sectors {
