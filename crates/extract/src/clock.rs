@@ -39,7 +39,7 @@ const MIN_WRITES: u64 = 20;
 #[derive(Clone, Debug)]
 pub(crate) struct Clock {
     period: f64,
-    /// Time when angle zero passes, in nanoseconds; set by the first read.
+    /// Time at which angle zero passes, in nanoseconds. The first read sets it.
     origin: Option<f64>,
     /// Lateness of passes relative to the origin and the period, by number of revolutions.
     late: Line,
@@ -102,7 +102,7 @@ impl Clock {
         })
     }
 
-    /// Returns the time from the nearest pass of the sector's end to `end`; may be negative.
+    /// Returns the time, possibly negative, from the nearest pass of the sector's end to `end`.
     pub fn lateness(&self, end: f64, sector: &Extent) -> f64 {
         let turns = (sector.start + sector.sector_angle).as_revolutions();
         let half = self.period() / 2.0;

@@ -11,8 +11,8 @@
 //! command are read with the 12-byte one.
 //!
 //! # Decision
-//! The header of a list gives its format. A defect is classified by what the layout has at its
-//! location.
+//! The header of a list gives its format. A defect is classified by what is at its location in the
+//! layout.
 //!
 //! # Confidence
 //! A list may be outdated or belong to another drive. A defect whose location holds its regular

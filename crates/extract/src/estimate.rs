@@ -110,13 +110,13 @@ impl Line {
         self.mean.1 + self.slope(prior) * (x - self.mean.0)
     }
 
-    /// Returns the standard deviation of the points from the line; needs at least three points.
+    /// Returns the standard deviation of the points from the line, given at least three points.
     pub fn scatter(&self) -> f64 {
         let left = self.yy - self.slope(0.0) * self.xy;
         (left.max(0.0) / (self.weight - 2.0).max(1.0)).sqrt()
     }
 
-    /// Returns the standard deviation of the slope if that of the points is `scatter`.
+    /// Returns the standard deviation of the slope, given the points' deviation `scatter`.
     pub fn slope_deviation(&self, scatter: f64) -> f64 {
         scatter / self.xx.sqrt()
     }

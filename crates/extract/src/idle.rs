@@ -17,8 +17,8 @@
 //! # Decision
 //! The arm is free immediately if, with few exceptions, pairs with longer leads catch their sector
 //! and pairs with shorter leads miss it. If completion times are noisy, so are the times at which
-//! commands reach the drive. Contradictions then count only if they exceed a sixth of a sector; an
-//! arm that waits for the end of a sector causes many of them. If the arm is not free immediately,
+//! commands reach the drive. Contradictions then count only if they exceed a sixth of a sector. An
+//! arm that waits for the end of a sector causes many of these. If the arm is not free immediately,
 //! read-ahead ends at the farthest block that is served from the buffer: a read of that block does
 //! not end at the angle of its sector. If completion times are noisy, two reads must show that.
 //!

@@ -70,7 +70,7 @@ pub struct LayoutFinding {
 const CHECKED_BLOCKS: u32 = 24;
 /// Maximum number of reads per checked block.
 const MAX_READS: u32 = 64;
-/// Maximum number of checked blocks at another angle: some may be reallocated, or read late.
+/// Maximum number of checked blocks at another angle, because some may be reallocated or read late.
 const MAX_MISSES: u32 = 2;
 
 /// Finds the layout by the first [`Method`] that the drive supports and that reads confirm.

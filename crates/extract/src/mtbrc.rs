@@ -17,8 +17,8 @@
 //! # Decision
 //! At the 50th percentile of the lead, half of the pairs catch, and at the 95th, 95 % do. The time
 //! between completions is the lead plus the mean difference between that time and the lead over all
-//! pairs, which includes the mean host delay. The distance is found likewise. The 50th percentile
-//! is the mean of the three zones, and the 95th is the maximum.
+//! pairs, which includes the mean host delay. The distance is found in the same way. The 50th
+//! percentile is the mean of the three zones, and the 95th is the maximum.
 //!
 //! # Confidence
 //! Half the interval between the leads that missed and those that caught or, if these overlap, half

@@ -70,7 +70,7 @@ pub struct Writes {
     pub other_track: Estimate,
     /// Leads on a distant cylinder after a read and a write, minus the extra lead of a read there.
     pub seeking: [Estimate; 2],
-    /// Completion overhead minus that of reads, after a read and after a write; may be negative.
+    /// Completion overhead minus that of reads, after a read and after a write. May be negative.
     pub later: [Estimate; 2],
     /// How the media wait for the data of a write.
     pub wait: Wait,

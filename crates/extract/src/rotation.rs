@@ -263,7 +263,7 @@ impl<'a, 'd> Reader<'a, 'd> {
     }
 }
 
-/// Returns the mean vector of completions: its length, and its angle from the first one, in turns.
+/// Returns the length of the mean vector of completions, and its angle from the first, in turns.
 fn direction(ends: &[f64], period: f64) -> (f64, f64) {
     let turns = ends.iter().map(|end| (end - ends[0]) / period);
     let (cos, sin) = turns.fold((0.0, 0.0), |(cos, sin), turns| {

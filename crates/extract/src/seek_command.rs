@@ -129,7 +129,7 @@ pub fn measure(disk: &mut Disk<'_>, setup: &Setup<'_>, first: Access) -> Result<
     })
 }
 
-/// Returns the first and the last cylinder that SEEK can address: its block numbers have 32 bits.
+/// Returns the first and the last cylinder that SEEK can address with its 32-bit block numbers.
 fn addressable_cylinders(layout: &Layout) -> (u32, u32) {
     let blocks = layout.sectors().0;
     let cylinder = |at: u64| layout.extent(Lbn(at)).cylinder.0;

@@ -70,7 +70,7 @@ impl Default for Threshold {
 }
 
 impl Threshold {
-    /// Sets the number of confirmations required on either side.
+    /// Sets the number of confirmations required on each side.
     pub fn demand(self, required: u32) -> Self {
         Self { required, ..self }
     }
@@ -132,7 +132,7 @@ impl Threshold {
 
     /// Returns true if the half-width of the interval is at most `wanted` and trials confirm it.
     ///
-    /// Trials inside the interval never contradict others, so some just outside it, on either side,
+    /// Trials inside the interval never contradict others, so some just outside it, on both sides,
     /// must confirm it. If trials contradict each other, many are needed to determine the interval.
     pub fn is_done(&self, wanted: f64) -> bool {
         let (low, high) = self.bracket();

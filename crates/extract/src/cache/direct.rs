@@ -12,7 +12,7 @@
 //! # Segments
 //! Each read that misses is assumed to use the least recently used segment, and all segments are
 //! assumed to have the same size. To find their number, a test vector reads a block, then other
-//! blocks, then the first one again; on drives that drop delivered blocks, it ends with the block
+//! blocks, then the first one again. On drives that drop delivered blocks, it ends with the block
 //! after the first one instead. A search finds the largest number of other blocks for which the
 //! last read is still a hit. To find the size, a vector reads many blocks and then the first of
 //! them. On drives that drop delivered blocks, it writes these blocks instead, if writes are
@@ -127,8 +127,8 @@ fn read_ahead_scheme(context: &mut Context<'_, '_>) -> Result<ReadAhead, Error> 
     Ok(ReadAhead::TrackEnd)
 }
 
-/// Reads from the end of a track to the end of the second with one read if `spans`; otherwise reads
-/// one block near each end. Also returns the first block of the third track.
+/// Reads from the end of a track to the end of the next if `spans`. Otherwise, reads one block near
+/// each of these ends. Also returns the first block of the third track.
 fn read_second_track(context: &mut Context<'_, '_>, spans: bool) -> (TestVector, Lbn) {
     let Area { first, tracks } = context.area(0, false);
     let [_, second, third, _] = tracks.map(|track| track.0);

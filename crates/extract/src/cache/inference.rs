@@ -20,7 +20,7 @@
 //! its values, or the best hypothesis from one in which the key has no effect.
 //!
 //! # Cost
-//! Two vectors for each hypothesis that is not yet refuted, about 200 in all.
+//! Two vectors for each hypothesis that is not yet refuted, about 200 in total.
 
 use std::collections::BTreeMap;
 

@@ -9,7 +9,7 @@
 //! long, from the first track to each of the others.
 //!
 //! # Decision
-//! From track to track, a longer time means that a cylinder ends; from the first track, a change in
+//! From track to track, a longer time means that a cylinder ends. From the first track, a change in
 //! the time does. In both cases the ends must be equally far apart.
 //!
 //! # Confidence

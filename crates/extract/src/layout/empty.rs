@@ -208,7 +208,7 @@ impl Seeks<'_, '_> {
         Ok(search.found)
     }
 
-    /// Returns the lead of an outward seek within the largest zone; measures it unless it is known.
+    /// Returns the lead of an outward seek within the largest zone. Measures it unless it is known.
     fn time_within(
         &mut self,
         distance: u32,

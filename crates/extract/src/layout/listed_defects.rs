@@ -4,7 +4,7 @@
 //! # Reallocated blocks
 //! If the sector of a listed defect is not slipped, it used to hold a block that is now on a spare
 //! of its region. That block is read. If the read does not end at the angle of the defect, the
-//! block is assumed to be on the first free spare at the angle where the read ends; a spare at the
+//! block is assumed to be on the first free spare at the angle where the read ends. A spare at the
 //! same angle on another track would look the same. If no such spare is free, the block counts as
 //! lost. This costs one or two reads for each defect that is not slipped.
 
@@ -20,7 +20,7 @@ use super::zone_map::IN_LINE;
 use crate::defects::{WHOLE_TRACK, sector};
 use crate::{Error, PhysicalAddress};
 
-/// A slipped unit and a listed defect that must be the same: their cylinder has no others.
+/// A slipped unit and a listed defect that must be the same, because their cylinder has no other.
 struct SlipPair {
     unit: Unit,
     listed: PhysicalAddress,

@@ -14,7 +14,7 @@
 //!
 //! # Decision
 //! Reported values are checked for consistency and against reads. Zone boundaries must be cylinder
-//! boundaries, and all tracks of a zone must be like its first ones; otherwise this method fails.
+//! boundaries, and all tracks of a zone must be like its first ones. Otherwise this method fails.
 //! Sectors per track, heads and skews are measured. If pages report other values, the measured ones
 //! are used, and a note says so.
 //!

@@ -1,4 +1,4 @@
-//! Angles of blocks, derived from the times at which reads of them complete.
+//! Angles of blocks, derived from the completion times of reads.
 //!
 //! A read of one block from the media completes a constant time after the block has passed. The
 //! completion time in revolutions is therefore the angle at which the block ends, plus a constant.
@@ -341,7 +341,7 @@ pub(super) fn angle_to(from: f64, to: f64) -> f64 {
 
 /// Number of reads that determine whether a block is on the track.
 const ROUGH_READS: u32 = 36;
-/// Maximum number of attempts: a track may have slipped sectors, or end soon.
+/// Maximum number of tracks to try, because a track may have slipped sectors or end soon.
 const TRACKS: u32 = 6;
 /// Target standard deviation of the number of sectors.
 const SECTORS_DEVIATION: f64 = 0.11;

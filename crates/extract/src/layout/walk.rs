@@ -287,7 +287,7 @@ impl<'a, L: BlockLocator> Walk<'a, L> {
             if !self.is_far_in_line(last, last_position)? {
                 break last;
             }
-            // Also check the previous track: the next zone may be in line by coincidence.
+            // Also check the previous track, because the next zone may be in line by coincidence.
             let back = last_position % self.sectors() + 1;
             let is_off = tracks > 1 && !self.is_in_line(last - back, last_position - back)?;
             if is_off && last - back >= good {
@@ -326,7 +326,7 @@ impl<'a, L: BlockLocator> Walk<'a, L> {
     }
 
     /// Returns the first block of `good..=bad` that is not in line, given that `bad` is not. Probes
-    /// the ends of tracks, then nearby blocks: others may be in line by coincidence.
+    /// the ends of tracks, then nearby blocks, because others may be in line by chance.
     fn bisect(&mut self, mut good: u64, mut bad: u64) -> Result<u64, Error> {
         loop {
             let mut middle = good + (bad - good) / 2;

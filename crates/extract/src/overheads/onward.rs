@@ -7,7 +7,7 @@
 //!
 //! # Test vector
 //! Two pairs of requests. In both, the first request is on some track. The second request of one
-//! pair is for the last sector of that track, and that of the other pair for two sectors across the
+//! pair is for the last sector of that track. In the other pair, it is for two sectors across the
 //! end of the track. The second requests are sent at a random time, from an eighth to five eighths
 //! of a revolution before they would just catch the last sector. Gaps of different lengths are
 //! tried, shortest first.

@@ -52,7 +52,7 @@ pub enum Undetermined {
     SlowBus,
     /// The media may wait for more sectors than were written.
     More,
-    /// The number of sectors: the media keep missing longer writes, as if the buffer were small.
+    /// The number of sectors, because longer writes miss sectors, as if the buffer were small.
     Missed,
 }
 

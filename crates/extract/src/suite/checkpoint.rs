@@ -75,7 +75,7 @@ impl Findings {
         Some(spec)
     }
 
-    /// Returns the seeks before reads or, if they are unknown, those of the SEEK command.
+    /// Returns the seeks before reads or, if they are unknown, those measured with SEEK commands.
     pub(super) fn any_seeks(&self) -> Option<Cow<'_, Seeks>> {
         let by_command = || Some(Cow::Owned(self.seek_commands.as_ref()?.mean()));
         self.seeks.as_ref().map(Cow::Borrowed).or_else(by_command)

@@ -29,7 +29,7 @@ const READS_MAX: f64 = 3_000.0;
 const MIN_DIFFERENCE: f64 = 4.5;
 /// Target standard deviation of a measured whole number.
 const WHOLE_DEVIATION: f64 = 0.12;
-/// Maximum number of cylinders over which skews are measured; this is accurate enough for any zone.
+/// Maximum number of cylinders over which skews are measured. It suffices for any zone.
 const MAX_CYLINDERS: u64 = 512;
 
 impl TimingLocator<'_, '_> {
@@ -494,7 +494,7 @@ impl TrackSequence<'_> {
     }
 }
 
-/// Subtracts whole revolutions from a number of sectors, leaving at most half of one either way.
+/// Subtracts whole revolutions from a number of sectors. At most half a revolution remains.
 fn wrap(turned: f64, sectors: u64) -> f64 {
     let revolution = sectors as f64;
     turned - (turned / revolution).round() * revolution
