@@ -39,7 +39,7 @@ pub fn measure_writes(
     hits: &WriteHits,
 ) -> Result<Facts, Error> {
     let mut context = Context::new(disk, setup, known, true)?;
-    // The specification does not show this, because the overhead of hits may be zero.
+    // The specification does not show absorption, because the overhead of hits may be zero.
     context.absorbs_writes = hits.after_read.is_some();
     measure_with(context, setup.effort)
 }

@@ -15,7 +15,7 @@ use diskarm_core::units::{Angle, Cylinder, Instant, Lbn, SectorCount, Span};
 #[derive(Clone, Debug)]
 pub struct Comparison {
     /// The keys whose values differ, in the order of the manual. Strings, zones and seek curves are
-    /// excluded, because different ones can mean the same thing.
+    /// excluded, because different values can be equivalent.
     pub values: Vec<Difference>,
     pub layout: LayoutDifference,
     pub reads: SeekDifference,

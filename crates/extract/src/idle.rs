@@ -119,7 +119,7 @@ fn ends_early(pairs: &mut Pairs<'_, '_>, place: &Track, blocks: u64) -> Result<b
 }
 
 impl Idle {
-    /// Returns where read-ahead leaves the head; `None` if the arm is free immediately.
+    /// Returns the place where read-ahead leaves the head; `None` if the arm is free immediately.
     pub(crate) fn read_ahead_end(&self, layout: &Layout) -> Option<ReadAheadEnd> {
         if self.rest == Span::ZERO {
             return None;

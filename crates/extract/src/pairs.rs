@@ -5,8 +5,8 @@
 //! enough.
 //!
 //! Any sector of a track may be the target, so the host never has to pause for longer than a
-//! sector. The host delay shifts the lead at random, but sending is timed, so the actual lead is
-//! known, and many pairs together measure a threshold to less than a sector.
+//! sector. The host delay shifts the lead at random, but the time of sending is recorded, so the
+//! actual lead is known, and many pairs together measure a threshold to less than a sector.
 
 use diskarm_core::geometry::{Extent, Layout};
 use diskarm_core::random::below;
@@ -50,7 +50,7 @@ pub(crate) struct Pairs<'a, 'd> {
     pub generator: Pcg64Mcg,
     /// Pause after a read until read-ahead has ended.
     pub idle: Span,
-    /// Where read-ahead leaves the head, unless it stays on the track of the read.
+    /// Place where read-ahead leaves the head, unless that is on the track of the read.
     pub read_ahead_end: Option<ReadAheadEnd>,
     /// Cylinders for commands that must not hit data that earlier ones left in the buffer.
     pub equivalent: EquivalentCylinders,
@@ -200,7 +200,7 @@ impl<'a, 'd> Pairs<'a, 'd> {
         Ok(())
     }
 
-    /// Returns the track on which the head is when the second command of a pair arrives, if known.
+    /// Returns the track under the head when the second command of a pair arrives, if known.
     pub fn head_track(&self, access: Access, from: &Track) -> Option<Track> {
         match (access, self.read_ahead_end) {
             (Access::Read, Some(end)) => end.track(self.layout, from),
@@ -215,7 +215,7 @@ impl<'a, 'd> Pairs<'a, 'd> {
         here && self.last.access == Access::Write && self.last.sectors == sectors
     }
 
-    /// Sends the second command of a pair. Returns `None` if it was served by the buffer.
+    /// Sends the second command of a pair. Returns `None` if the buffer served it.
     pub fn catch(
         &mut self,
         access: Access,

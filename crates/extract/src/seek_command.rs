@@ -162,7 +162,7 @@ struct Measured {
     means: Vec<[f64; 2]>,
     kept: u64,
     discarded: u64,
-    /// Sum of squared deviations of these times from their means.
+    /// Sum of squared deviations of the kept times from their means.
     scatter: f64,
 }
 

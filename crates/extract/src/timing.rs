@@ -102,7 +102,7 @@ pub fn measure_writes(
 /// Times below this count as zero.
 const NEGLIGIBLE: Span = Span::from_ns(6_000);
 
-/// Sums of several times count as zero below this.
+/// Sums of several times count as zero if they are below this.
 const NOISE: Span = Span::from_ns(20_000);
 
 struct Division {
@@ -164,7 +164,7 @@ impl Timing {
     }
 
     /// Returns the longest head switch that explains which transfers continue on the next track,
-    /// given the settling time of writes; `None` if no such transfer was observed.
+    /// given the settling time of writes; `None` if no transfer was seen to continue.
     pub(crate) fn longest_switch(&self, write_settle: Span) -> Option<Span> {
         let written = self.written.as_ref();
         let writes = written.and_then(|written| written.writes.goes_on);
@@ -237,7 +237,7 @@ impl Timing {
         (is_shown && settle <= shortest + NEGLIGIBLE).then_some(settle)
     }
 
-    /// Returns the minimum settling time for which no movement before a read is negative.
+    /// Returns the minimum settling time for which no movement time before a read is negative.
     fn settle_by_reads(&self) -> Span {
         let shortest = self.seeks.points.iter().map(|point| point.mean.value).min();
         let inward = self.seeks.inward.value;
@@ -245,7 +245,7 @@ impl Timing {
         seek.max(-self.reads.head_switch.value)
     }
 
-    /// Returns the minimum settling time for which no movement is negative.
+    /// Returns the minimum settling time for which no movement time is negative.
     fn track_settle(&self, written: &WriteMeasurements, write_sector: Span) -> Span {
         let switch = self.reads.head_switch.value;
         let Writes { leads, seeking, .. } = &written.writes;

@@ -2,7 +2,7 @@
 //!
 //! # Hypothesis
 //! The buffer is that of the best specification so far, or differs from it in one or two keys
-//! ([`super::hypotheses`]). If no such buffer explains the trials, a beam search changes more keys
+//! ([`super::hypotheses`]). If none of these explains the trials, a beam search changes more keys
 //! at a time, or the way in which times are split between commands and the mechanism.
 //!
 //! # Test vector

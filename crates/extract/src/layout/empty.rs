@@ -45,7 +45,7 @@ use crate::{Disk, Error, Setup};
 pub struct EmptyCylinders {
     /// The number of empty cylinders before each zone except the first.
     pub cylinders: Vec<u32>,
-    /// Assumptions where seek times are inconclusive, each a full sentence.
+    /// Assumptions made where seek times are inconclusive, each a full sentence.
     pub assumed: Vec<String>,
 }
 
@@ -164,7 +164,7 @@ fn choose(candidates: &[Candidate], common: Option<u32>) -> u32 {
     }
 }
 
-/// Returns the first and the last cylinder of a zone that hold blocks.
+/// Returns the first and the last of the cylinders of a zone that hold blocks.
 fn used_range(layout: &Layout, zone: &Zone) -> (u32, u32) {
     let has_blocks = |cylinder: &u32| Track::first_in_cylinder(layout, *cylinder).is_some();
     let all = zone.first_cylinder..zone.end_cylinder;

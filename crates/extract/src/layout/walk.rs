@@ -342,7 +342,7 @@ impl<'a, L: BlockLocator> Walk<'a, L> {
             }
         }
         if !self.resolves_sectors() {
-            // A deviation at the end of a track does not show on the next one.
+            // A deviation at the end of a track is not visible on the next one.
             let position = self.expected(good);
             let last = good + self.zone.tracks.track_end(position) - position - 1;
             if last < bad {
@@ -467,9 +467,9 @@ impl<'a, L: BlockLocator> Walk<'a, L> {
             || from.is_multiple_of(tracks.cylinder())
     }
 
-    /// Returns the number of further gaps to expect if the gap is inside a track of a cylinder that
-    /// began regularly: no zone ends there. If blocks may be in line by coincidence, the next track
-    /// must also continue without a gap, unless the gap is short.
+    /// If the gap is inside a track of a cylinder that began regularly, no zone ends there, and
+    /// this returns the number of further gaps to expect. If blocks may be in line by coincidence,
+    /// the next track must also continue without a gap, unless the gap is short.
     fn slips_here(&mut self, at: u64, position: u64) -> Result<Option<u32>, Error> {
         let tracks = &self.zone.tracks;
         let begin = self.position / tracks.cylinder() * tracks.cylinder();

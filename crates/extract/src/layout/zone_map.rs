@@ -1,5 +1,5 @@
 //! The tracks of a zone, the positions on them that hold blocks, and the pattern of skews that the
-//! first tracks follow. No sparing scheme is known yet.
+//! first tracks follow. The sparing scheme is not known yet.
 //!
 //! A position is the number of a sector within its zone, counted from 0 in the order of the tracks
 //! as in [`diskarm_core::geometry`], whether or not it holds a block.

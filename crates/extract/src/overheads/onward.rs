@@ -19,7 +19,7 @@
 //! both sectors have passed, or a revolution later.
 //!
 //! # Confidence
-//! At each gap, two vectors must agree before two are inconclusive, or three with noise. A head
+//! At each gap, two vectors (three with noise) must agree before as many are inconclusive. A head
 //! that arrives in time takes no longer than the gap, but may take less.
 //!
 //! # Cost

@@ -177,7 +177,7 @@ impl Leads<'_, '_> {
 
     /// Measures the lead of a write of `sectors`, of which `before` precede the end of a track,
     /// after a write on that track. Also returns the pause between the tracks, in nanoseconds;
-    /// `None` if there is no such pair of tracks.
+    /// `None` if no two tracks permit it.
     fn across_tracks(&mut self, before: u16, sectors: u16) -> Result<Option<(f64, f64)>, Error> {
         let place = idle::zones(self.setup.layout)[0].clone();
         let (before, all) = (u64::from(before), u64::from(sectors));

@@ -61,7 +61,7 @@ pub(crate) fn refinements(effort: Effort) -> u32 {
 /// A point of a curve: distance, time in nanoseconds, and uncertainty of the time.
 pub(crate) type Measured = (u32, f64, f64);
 
-/// Returns the middle of the interval with the largest interpolation error, unless it is small.
+/// Returns the middle of the interval with the largest interpolation error, unless that is small.
 pub(crate) fn sharpest_bend(points: &[Measured], inconclusive: &BTreeSet<u32>) -> Option<u32> {
     let slope =
         |a: usize, b: usize| (points[b].1 - points[a].1) / f64::from(points[b].0 - points[a].0);

@@ -227,7 +227,7 @@ impl TrackPieces {
         let off = self.all.iter().zip(&starts).map(off).sum::<f64>() / starts.len() as f64;
         let run = |(piece, start): (&TrackPiece, f64)| Run {
             start: start + off,
-            // No track holds more, even if it appears to.
+            // No track holds more blocks than this, even if it appears to.
             blocks: piece.blocks.min(sectors),
             off: 0.0,
         };

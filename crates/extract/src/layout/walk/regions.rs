@@ -84,8 +84,8 @@ impl<L: BlockLocator> Walk<'_, L> {
         Ok(is_regular)
     }
 
-    /// Returns the last end of a track, up to block `last`, at which earlier slips would show. If
-    /// checks do not resolve sectors, slips on the last track of a region do not show.
+    /// Returns the last end of a track, up to block `last`, at which earlier slips are visible. If
+    /// checks do not resolve sectors, slips on the last track of a region are not.
     fn visible_end(&self, last: u64) -> u64 {
         let back = self.expected(last) % self.sectors();
         let is_visible = self.resolves_sectors() || last <= self.block + back;
