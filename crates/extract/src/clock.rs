@@ -4,8 +4,8 @@
 //! completion time modulo the period gives the angle of the sector plus a constant, and the
 //! difference between two completions gives the angle between two sectors.
 //!
-//! The constant is the time from the media to the host, which cannot be observed. According to this
-//! clock, a sector passes at the end of a read of it, later by that constant.
+//! The constant is the time from the media to the host, which cannot be observed. On this clock,
+//! each sector passes late by this constant, when a read of it ends.
 
 use diskarm_core::geometry::Extent;
 use diskarm_core::units::Instant;

@@ -38,7 +38,7 @@ pub struct LayoutDifference {
     pub blocks: SectorCount,
     /// Number of these blocks that are on a different cylinder or head.
     pub other_track: SectorCount,
-    /// Maximum angle between the two locations of a block, in revolutions from 0 to 0.5, over the
+    /// Maximum angle between the two locations of a block, in revolutions from 0 to 0.5, among
     /// blocks on the same track. Angles are relative to block 0.
     pub largest_turn: f64,
     /// The first block on another track, or at an angle that differs by half a sector or more.

@@ -33,10 +33,10 @@
 //! of a sector that passes half a revolution later. The second read waits until the write is on the
 //! media. It ends when its sector has passed or, if the write missed its own sector, a revolution
 //! later. The same is done with writes of two and of 17 sectors. If the media wait for data, the
-//! lead for two sectors differs from that for one, and so does the lead for 17 sectors, but a slow
-//! bus alone lengthens the latter, too. Confidence: half the interval of the lead, about 0.003 ms.
-//! The result includes the time to reconnect, which follows a miss but not an absorbed write, so
-//! settling may be shorter. Cost: 50 to 200 times three commands for each size.
+//! lead for two sectors differs from that for one, and so does the lead for 17 sectors, although a
+//! slow bus alone also lengthens the latter. Confidence: half the interval of the lead, about 0.003
+//! ms. The result includes the time to reconnect, which follows a miss but not an absorbed write,
+//! so settling may be shorter. Cost: 50 to 200 times three commands for each size.
 
 use diskarm_core::units::{Lbn, SectorCount, Span};
 use serde::{Deserialize, Serialize};
@@ -419,7 +419,7 @@ impl HitMeasurement<'_, '_> {
             return Ok(None);
         }
         let lead = passes - written?.sent.as_ns() as f64;
-        // Halfway between the ends of the write if it catches its first sector and if it misses.
+        // Halfway between the ends of writes that catch and that miss their first sector.
         let written = self.pairs.passing(at, sectors);
         let later = passes + (period + written) / 2.0 - self.pairs.soonest(0.0);
         if later < 0.0 {
@@ -448,7 +448,7 @@ impl HitMeasurement<'_, '_> {
         let Some(one) = self.lateness(1, 0.0)? else {
             return Ok(None);
         };
-        // Covers from a quarter of a revolution below the lateness of one sector to three above.
+        // Covers a quarter of a revolution below the lateness of one sector, and three above it.
         let later = one.mean + self.pairs.clock.period() / 4.0;
         let Some(more) = self.lateness(several, later)? else {
             return Ok(None);
@@ -495,7 +495,7 @@ mod tests {
         let agreeing = [500.0, 502.0, 498.0, 500.0, 7_000.0].map(us);
         let found = Services::near_median(&agreeing, MAX_DEVIATION_NS).unwrap();
         assert_eq!((found.mean, found.samples), (500_000.0, 4));
-        // Deviations of 0, 2, -2 and 0 have a scatter of sqrt(8/3). Twice that, over sqrt(4).
+        // Deviations 0, 2, -2, 0 scatter by sqrt(8/3); the uncertainty is twice that / sqrt(4).
         assert!((found.uncertainty - 1e3 * (8.0f64 / 3.0).sqrt()).abs() < 1e-6);
         let spread = [500.0, 2_500.0, 4_500.0, 6_500.0, 8_500.0].map(us);
         assert!(Services::near_median(&spread, MAX_DEVIATION_NS).is_none());

@@ -236,7 +236,7 @@ fn reads_ahead_to(pairs: &mut Pairs<'_, '_>, place: &Track, far: u64) -> Result<
     let (mut buffered, mut tied) = (0, 0);
     let enough = enough_tied(2.0 * pairs.clock.tolerance() / pairs.clock.period());
     while tied < enough {
-        // A random pause, so that hits do not all end at the angle at which a miss would.
+        // The pause is random, so that hits do not all end at the angle at which a miss would.
         let random = pairs.uniform() * pairs.clock.period();
         if hits(pairs, place, far, pause + span(random))? {
             buffered += 1;

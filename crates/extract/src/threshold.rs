@@ -120,7 +120,7 @@ impl Threshold {
         };
         let outliers = if self.may_vary { 0.0 } else { OUTLIERS };
         let allowed = ((near(&missed) + near(&caught)) as f64 * outliers) as usize;
-        // Leave out as few trials as possible: `k` misses and `others` that caught.
+        // Leave out as few trials as possible: `k` misses and `others` catches.
         let mut choices = (1..=allowed).flat_map(|all| (0..=all).map(move |k| (k, all - k)));
         choices
             .find_map(|(k, others)| {

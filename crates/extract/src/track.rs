@@ -111,7 +111,6 @@ const MIN_STRIDE: usize = 7;
 /// Visits equivalent nearby cylinders in turn, so that commands do not hit buffered blocks.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct EquivalentCylinders {
-    /// The equivalent cylinders of each cylinder.
     by_cylinder: BTreeMap<u32, Vec<u32>>,
     visits: usize,
 }

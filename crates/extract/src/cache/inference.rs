@@ -6,7 +6,7 @@
 //! at a time, or the way in which times are split between commands and the mechanism.
 //!
 //! # Test vector
-//! Models of two hypotheses replay many random vectors, and those for which their predictions
+//! Models of two hypotheses replay many random vectors, and the vectors for which predictions
 //! differ are run ([`super::selection`]). Short and long host delays are tried, because actual
 //! delays are not known in advance. Finally, the best hypothesis must explain random vectors.
 //!

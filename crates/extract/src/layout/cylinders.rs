@@ -1,4 +1,4 @@
-//! Determines which tracks form a cylinder if skews do not reveal it.
+//! Determines which tracks form a cylinder if skews do not reveal that.
 //!
 //! # Hypothesis
 //! A seek to the next cylinder takes longer than a head switch, and a seek takes longer the more

@@ -19,9 +19,9 @@
 //! preferred.
 //!
 //! # Confidence
-//! Exact if one more cylinder takes 0.005 ms longer and completions do not scatter. Otherwise the
-//! range of numbers that fit is reported. The count cannot exceed the number of cylinders of the
-//! largest zone.
+//! Exact if one more cylinder takes at least 0.005 ms longer and completions do not scatter.
+//! Otherwise the range of numbers that fit is reported. The count cannot exceed the number of
+//! cylinders of the largest zone.
 //!
 //! # Cost
 //! About 30 pairs per boundary, and 15 for each of 40 to 80 distances.

@@ -104,9 +104,9 @@ pub fn measure(
 }
 
 /// Returns the number of empty cylinders before the first block of a zone, and true if it is
-/// certain. That number puts the most slips on cylinders with listed defects. If defects do not
-/// determine it, all empty cylinders except spare tracks are assumed to be in front, or none in the
-/// last zone.
+/// certain. It is the number that puts the most slips on cylinders with listed defects. If defects
+/// do not determine it, all empty cylinders except spare tracks are assumed to be in front, or none
+/// in the last zone.
 fn empty_in_front(
     zone: &NotchZone<'_>,
     map: &ZoneMap,

@@ -12,8 +12,8 @@
 //! expected.
 //!
 //! # Decision
-//! The answers of the drive are assumed to be true. If blocks are in line at both ends of a stretch
-//! without spares, so are all blocks in between.
+//! The answers of the drive are assumed to be correct. If blocks are in line at both ends of a
+//! stretch without spares, so are all blocks in between.
 //!
 //! # Confidence
 //! Exact, except that blocks reallocated in the middle of a stretch go unnoticed unless their

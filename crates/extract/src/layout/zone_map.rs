@@ -42,7 +42,7 @@ impl Tracks {
         let first = track * self.sectors;
         let count = self.rotations.partition_point(|&(from, _)| from <= first);
         let turned = count.checked_sub(1).map_or(0, |at| self.rotations[at].1);
-        // Reduced at each step so that whole skews stay exact.
+        // Reduce at each step, so that whole skews stay exact.
         let angle = self.offset
             + self.cylinder_turn() * cylinder as f64
             + self.track_skew * offset as f64

@@ -485,7 +485,7 @@ impl TrackSequence<'_> {
         let on_head = |head: usize| {
             let all = self.pieces.all.iter().enumerate().skip(self.first);
             let same = all.filter(|(n, _)| (self.track + n) % self.surfaces == head);
-            // If one or two blocks are missing, they are slipped sectors.
+            // If one or two blocks are missing, their sectors are assumed to be slipped.
             let whole = |blocks: u64| if blocks + 2 < usual { blocks } else { usual };
             same.map(|(_, piece)| whole(piece.blocks)).max()
         };
