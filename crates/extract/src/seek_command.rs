@@ -12,9 +12,9 @@
 //!
 //! # Decision
 //! Of the times from a starting point in one direction, those that deviate from the median by more
-//! than 10 % are discarded, because retries, recalibrations and host delays cause them. The mean of
-//! the others represents the starting point. The mean curve is the mean over starting points, and
-//! the maximum curve is the largest.
+//! than 10 % are discarded, because they are due to retries, recalibrations or host delays. The
+//! mean of the others represents the starting point. The mean curve is the mean over starting
+//! points, and the maximum curve is the largest.
 //!
 //! The overhead of a SEEK is the time of a SEEK over one cylinder minus that of the movement, both
 //! inward. The movement takes MTBRC(1-sector write, 1-sector read on the adjacent cylinder) minus
@@ -27,7 +27,7 @@
 //! before the arm arrives, and the curve cannot be measured.
 //!
 //! # Cost
-//! 100 SEEKs for each distance, about 8,000 in all; two MTBRCs.
+//! 100 SEEKs for each distance, about 8,000 in total, and two MTBRCs.
 
 use std::collections::BTreeSet;
 

@@ -207,8 +207,9 @@ impl Leads<'_, '_> {
         Ok(Some((search.found.median, pause)))
     }
 
-    /// Measures the number of sectors that the media wait for, at least two, and the extra wait. As
-    /// long as they wait for all, the lead grows by the time of a `sector` for each further one.
+    /// Measures the number of sectors that the media wait for, at least two, and the extra wait.
+    /// While they wait for all of a write, each further sector adds the time of a `sector` to the
+    /// lead.
     fn data_wait(&mut self, one: ThresholdEstimate, mut sector: Estimate) -> Result<Wait, Error> {
         let max = self.room();
         let (mut waits, mut beyond, mut next) = (2, None, 4.min(max));

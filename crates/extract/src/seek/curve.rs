@@ -256,7 +256,7 @@ impl<'a, 'd> Curve<'a, 'd> {
 }
 
 /// Combines values with their uncertainties. Weights are inversely proportional to the square of
-/// the uncertainty, and a fifth of the total weight is cut off at either end before the mean is
+/// the uncertainty, and a fifth of the total weight is cut off at each end before the mean is
 /// taken. This limits the influence of outliers and of distances with varying seek times.
 fn typical(mut values: Vec<(f64, f64)>) -> (f64, f64) {
     values.sort_by(|a, b| a.0.total_cmp(&b.0));
