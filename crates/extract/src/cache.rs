@@ -5,8 +5,8 @@
 //! write cache is of a kind that a model can predict. Everything else is inferred by comparing
 //! hypotheses ([`inference`]): given the known layout and timing of the drive, a model computes how
 //! a drive with any buffer would execute a test vector. Vectors for which the predictions differ
-//! are run, and the hypothesis that predicts the observed times is accepted. Properties that no
-//! vector determines are reported with the reason.
+//! are run, and the hypothesis that predicts the observed times is accepted. If no vector
+//! determines a property, the reason is reported.
 
 mod context;
 mod direct;
@@ -39,7 +39,7 @@ pub fn measure_writes(
     hits: &WriteHits,
 ) -> Result<Facts, Error> {
     let mut context = Context::new(disk, setup, known, true)?;
-    // The specification does not show this, because the overhead of hits may be zero.
+    // The specification does not show absorption, because the overhead of hits may be zero.
     context.absorbs_writes = hits.after_read.is_some();
     measure_with(context, setup.effort)
 }

@@ -2,10 +2,10 @@
 //!
 //! A one-sector command served from the media ends a fixed time after its sector has passed. So the
 //! completion time modulo the period gives the angle of the sector plus a constant, and the
-//! completions of two sectors differ by the difference of their angles.
+//! difference between two completions gives the angle between two sectors.
 //!
-//! The constant is the time from the media to the host, which cannot be observed. By this clock, a
-//! sector passes when a read of it ends, which is later by that constant.
+//! The constant is the time from the media to the host, which cannot be observed. On this clock,
+//! each sector passes late by this constant, when a read of it ends.
 
 use diskarm_core::geometry::Extent;
 use diskarm_core::units::Instant;
@@ -39,9 +39,9 @@ const MIN_WRITES: u64 = 20;
 #[derive(Clone, Debug)]
 pub(crate) struct Clock {
     period: f64,
-    /// Time when angle zero passes, in nanoseconds; set by the first read.
+    /// Time at which angle zero passes, in nanoseconds. The first read sets it.
     origin: Option<f64>,
-    /// How late passes are, given the origin and the period, against the number of revolutions.
+    /// Lateness of passes relative to the origin and the period, by number of revolutions.
     late: Line,
     /// Weight of the initial period, relative to that of completions.
     prior: f64,
@@ -68,7 +68,6 @@ impl Clock {
         self.period + self.late.slope(self.prior)
     }
 
-    /// Maximum random deviation of a completion, in nanoseconds.
     pub fn tolerance(&self) -> f64 {
         self.tolerance
     }
@@ -103,7 +102,7 @@ impl Clock {
         })
     }
 
-    /// Returns the time from the nearest pass of the sector's end to `end`; may be negative.
+    /// Returns the time, possibly negative, from the nearest pass of the sector's end to `end`.
     pub fn lateness(&self, end: f64, sector: &Extent) -> f64 {
         let turns = (sector.start + sector.sector_angle).as_revolutions();
         let half = self.period() / 2.0;
@@ -125,7 +124,7 @@ impl Clock {
         }
         if access == Access::Write {
             let line = &mut self.writes[before as usize];
-            // Relative to the mean, so that a delay near half a revolution does not wrap around.
+            // Taken relative to the mean, so that delays of about half a revolution do not wrap.
             let first = match line.points() {
                 0 => lateness,
                 _ => line.value(0.0, f64::INFINITY),

@@ -15,7 +15,7 @@ use diskarm_core::units::{Angle, Cylinder, Instant, Lbn, SectorCount, Span};
 #[derive(Clone, Debug)]
 pub struct Comparison {
     /// The keys whose values differ, in the order of the manual. Strings, zones and seek curves are
-    /// excluded, because different ones can mean the same thing.
+    /// excluded, because different values can be equivalent.
     pub values: Vec<Difference>,
     pub layout: LayoutDifference,
     pub reads: SeekDifference,
@@ -38,7 +38,7 @@ pub struct LayoutDifference {
     pub blocks: SectorCount,
     /// Number of these blocks that are on a different cylinder or head.
     pub other_track: SectorCount,
-    /// Maximum angle between the two locations of a block, in revolutions from 0 to 0.5, over the
+    /// Maximum angle between the two locations of a block, in revolutions from 0 to 0.5, among
     /// blocks on the same track. Angles are relative to block 0.
     pub largest_turn: f64,
     /// The first block on another track, or at an angle that differs by half a sector or more.
@@ -52,9 +52,9 @@ pub struct LayoutDifference {
 pub struct SeekDifference {
     /// Mean absolute difference over all distances.
     pub mean: Span,
-    /// Distance in cylinders with the largest difference, and both times (means of two directions).
+    /// Distance in cylinders at which times differ most, and both times (means of two directions).
     pub largest: (u32, [Span; 2]),
-    /// The same for the largest difference relative to the first time.
+    /// The same for the difference that is largest relative to the first time.
     pub largest_relative: (u32, [Span; 2]),
 }
 
@@ -201,11 +201,11 @@ pub struct ObservableTimes<'a> {
     times: SeekTimes,
     /// Time from the end of the media transfer to the end of a one-sector read.
     after_media: Span,
-    /// Command times of writes after a read, and after a write that they do not continue.
+    /// Command times of a write after a read, and after a write that it does not continue.
     writes: [CommandTimes; 2],
 }
 
-/// Times from the start of a command until it may use the arm, and the bus for its data.
+/// Times from the start of a command until it may move the arm, and until it may transfer data.
 #[derive(Clone, Copy)]
 struct CommandTimes {
     arm: Span,
@@ -252,7 +252,7 @@ impl<'a> ObservableTimes<'a> {
         }
     }
 
-    /// Returns the lead of a write: the media wait for both the arm and the data.
+    /// Returns the lead of a write, for which the media wait for both the arm and the data.
     fn write(&self, command: CommandTimes, arm: Span) -> Span {
         let min = self.spec.overheads.write_minimum_delay;
         let data = command.data + self.spec.bus.write_sector + min;
@@ -347,8 +347,8 @@ const RUN_STARTS: [u64; 3] = [1, 50, 95];
 /// Returns the mean response time of contiguous requests of `sectors`, sent without pauses in runs
 /// of 400 that start near the first block, in the middle and near the last block.
 ///
-/// Specifications that nearly agree may have very different responses, because a few microseconds
-/// may decide whether a request is served in this revolution or the next.
+/// Specifications that nearly agree may have very different response times, because a few
+/// microseconds may decide whether a request is served in this revolution or the next.
 ///
 /// # Errors
 /// The specification is not consistent.

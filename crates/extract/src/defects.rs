@@ -8,11 +8,11 @@
 //! # Test vector
 //! READ DEFECT DATA with the primary and the grown list, in physical sector format or, if the drive
 //! does not support that, as bytes from the index mark. Lists that are too long for the 10-byte
-//! command are read by the 12-byte one.
+//! command are read with the 12-byte one.
 //!
 //! # Decision
-//! The header of a list gives its format. A defect is classified by what the layout has at its
-//! location.
+//! The header of a list gives its format. A defect is classified by what is at its location in the
+//! layout.
 //!
 //! # Confidence
 //! A list may be outdated or belong to another drive. A defect whose location holds its regular
@@ -225,7 +225,7 @@ pub fn count(geometry: &Geometry, defects: &[PhysicalAddress]) -> Result<DefectC
     Ok(counts)
 }
 
-/// Returns the sector at a location, or the first one of a whole track; `None` if there is none.
+/// Returns the sector at a location, or the first of a whole track; `None` if it does not exist.
 pub(crate) fn sector(layout: &Layout, at: PhysicalAddress) -> Option<Pba> {
     let cylinder = Cylinder(at.cylinder);
     let sectors = layout.track_sectors(cylinder)?;
@@ -241,8 +241,8 @@ pub(crate) fn sector(layout: &Layout, at: PhysicalAddress) -> Option<Pba> {
         return Some(first);
     }
     let (start, width) = layout.angle(first)?;
-    // Sums of rounded angles may fall short of whole sectors by a few units of 2^-64. Sectors that
-    // begin at a fraction of a sector are counted from the whole sector before it.
+    // Sums of rounded angles may fall short of whole sectors by a few units of 2^-64. If a track
+    // starts at a fraction of a sector, its sectors are counted from the preceding whole sector.
     let begin = (start + Angle::from_raw(1 << 32)).as_raw() / width.as_raw().max(1);
     let counted = u64::from(at.sector);
     (counted < sectors).then(|| Pba {

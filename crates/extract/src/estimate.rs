@@ -51,7 +51,7 @@ impl std::fmt::Display for Effort {
     }
 }
 
-/// A least-squares line through a stream of points, whose weights may decay.
+/// A least-squares line through a stream of points. The weights of earlier points may decay.
 ///
 /// Sums are relative to the means, so that long runs lose no precision.
 #[derive(Clone, Copy, Debug)]
@@ -97,7 +97,7 @@ impl Line {
         self.points
     }
 
-    /// Returns the slope, given the weight of a prior slope of zero, in squared units of x.
+    /// Returns the slope. `prior` is the weight of a prior slope of zero, in squared units of x.
     pub fn slope(&self, prior: f64) -> f64 {
         match self.xx + prior {
             0.0 => 0.0,
@@ -110,13 +110,13 @@ impl Line {
         self.mean.1 + self.slope(prior) * (x - self.mean.0)
     }
 
-    /// Returns the standard deviation of the points from the line; needs at least three points.
+    /// Returns the standard deviation of the points from the line, given at least three points.
     pub fn scatter(&self) -> f64 {
         let left = self.yy - self.slope(0.0) * self.xy;
         (left.max(0.0) / (self.weight - 2.0).max(1.0)).sqrt()
     }
 
-    /// Returns the standard deviation of the slope if that of the points is `scatter`.
+    /// Returns the standard deviation of the slope, given the points' deviation `scatter`.
     pub fn slope_deviation(&self, scatter: f64) -> f64 {
         scatter / self.xx.sqrt()
     }

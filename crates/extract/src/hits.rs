@@ -10,20 +10,20 @@
 //! read-ahead, and reads the following block, or up to 33 blocks. On a drive without read-ahead it
 //! repeats the first read instead. For hits after a write, it writes to another zone in between or,
 //! if that empties the buffer, reads the block that was written. Write hits have one or 17 sectors,
-//! and follow a read or a write that has had time to reach the media. They are on the cylinder of
-//! the arm, on another one, or in another zone. No block is used twice in a row.
+//! and follow a read or a write that has had time to reach the media. They are on the current
+//! cylinder, on another one, or in another zone. No block is used twice in a row.
 //!
-//! Service times that agree within a few hundredths of a millisecond are those of hits, because
-//! those of misses differ by up to a revolution. The time per sector is the difference between the
-//! mean service times of two sizes, divided by the difference in sectors. Confidence: the 95 %
-//! interval of the mean of the times that agree. Cost: about 150 commands (10 s) for reads, 300 for
-//! writes.
+//! Service times that agree within a few hundredths of a millisecond are those of hits, because the
+//! service times of misses differ by up to a revolution. The time per sector is the difference
+//! between the mean service times of two sizes, divided by the difference in sectors. Confidence:
+//! the 95 % interval of the mean of the times that agree. Cost: about 150 commands (10 s) for
+//! reads, 300 for writes.
 //!
 //! # Slow bus
 //! On a drive without read hits, one sector and several sectors on one track are read from the
-//! media. If larger reads end later after their last sector has passed, the bus is slower than the
-//! media by that difference. Otherwise it is faster, and its time is part of the overheads. Cost:
-//! about 30 reads.
+//! media. If larger reads take longer to end after their last sector has passed, the bus is slower
+//! than the media by that difference. Otherwise it is faster, and its time is part of the
+//! overheads. Cost: about 30 reads.
 //!
 //! # Settling before absorbed writes
 //! The arm also settles on its track before it writes what the cache has absorbed, but without the
@@ -34,9 +34,9 @@
 //! media. It ends when its sector has passed or, if the write missed its own sector, a revolution
 //! later. The same is done with writes of two and of 17 sectors. If the media wait for data, the
 //! lead for two sectors differs from that for one, and so does the lead for 17 sectors, although a
-//! slow bus makes the latter longer in any case. Confidence: half the interval of the lead, about
-//! 0.003 ms. The result includes the time to reconnect, which follows a miss but not an absorbed
-//! write, so settling may be shorter. Cost: 50 to 200 times three commands for each size.
+//! slow bus alone also lengthens the latter. Confidence: half the interval of the lead, about 0.003
+//! ms. The result includes the time to reconnect, which follows a miss but not an absorbed write,
+//! so settling may be shorter. Cost: 50 to 200 times three commands for each size.
 
 use diskarm_core::units::{Lbn, SectorCount, Span};
 use serde::{Deserialize, Serialize};
@@ -72,7 +72,7 @@ pub struct WriteHits {
     /// Service time of a one-sector write that the cache absorbs, after a write.
     pub after_write: Option<Estimate>,
     /// Lead of a one-sector write that the cache absorbs, on the track of the previous read; `None`
-    /// if the media wait for data, or if it cannot be observed when the write reaches the media.
+    /// if the media wait for data, or if the time at which the write reaches the media is unknown.
     #[serde(default)]
     pub lands: Option<Estimate>,
     /// Extra service time of an absorbed write if the arm is on another cylinder.
@@ -81,11 +81,11 @@ pub struct WriteHits {
     pub other_zone: Span,
 }
 
-/// Sizes to try for the larger read, which may exceed what is read ahead.
+/// Sizes to try for the larger read. Large ones may exceed the number of blocks read ahead.
 const LARGE_SIZES: [u16; 4] = [33, 17, 9, 5];
-/// Maximum deviation from the median of service times that agree, plus noise, in nanoseconds.
+/// Maximum deviation of agreeing service times from their median, without noise, in nanoseconds.
 const MAX_DEVIATION_NS: f64 = 1e4;
-/// If completion times are noisy, this maximum is at least a revolution divided by this.
+/// If completion times are noisy, the maximum is at least a revolution divided by this number.
 const NOISY_DIVISOR: f64 = 32.0;
 
 /// Measures read hits, using only reads.
@@ -161,7 +161,7 @@ struct Services {
 }
 
 impl Services {
-    /// Returns the mean of the service times within `near` of the median, if most of them are.
+    /// Returns the mean of the service times within `near` of the median, if most are that close.
     fn near_median(services: &[Span], near: f64) -> Option<Self> {
         let mut sorted: Vec<f64> = services.iter().map(|span| span.as_ns() as f64).collect();
         sorted.sort_by(f64::total_cmp);
@@ -190,7 +190,7 @@ impl Services {
     }
 }
 
-/// Returns the largest number of service times in any interval of this length, in nanoseconds.
+/// Returns the largest number of service times in any interval of `length` nanoseconds.
 fn largest_cluster(services: &[Span], length: f64) -> usize {
     let count_from = |from: &Span| {
         let is_within = |at: &&Span| (0.0..=length).contains(&((**at - *from).as_ns() as f64));
@@ -210,7 +210,7 @@ struct HitMeasurement<'a, 'd> {
     pairs: Pairs<'a, 'd>,
     effort: Effort,
     places: [Track; 3],
-    /// Maximum deviation of service times that agree from their median.
+    /// Maximum deviation of agreeing service times from their median.
     near: f64,
     repeats: u32,
 }
@@ -335,7 +335,7 @@ impl<'a, 'd> HitMeasurement<'a, 'd> {
             ArmPosition::OtherCylinder => self.fresh_track(),
             ArmPosition::OtherZone => self.places[2].clone(),
         };
-        // Not contiguous with the previous command, and at a random angle.
+        // The write is not contiguous with the previous command, and is at a random angle.
         let min = 5.min(at.sectors() - 1);
         let room = (at.sectors() / 2).min(at.sectors() - min);
         let at = at.first() + SectorCount(min + self.pairs.below(room));
@@ -351,7 +351,7 @@ impl<'a, 'd> HitMeasurement<'a, 'd> {
     }
 }
 
-/// Maximum number of writes whose time on the media no read shows.
+/// Maximum number of writes for which no read shows when they reach the media.
 const MAX_FAILURES: u32 = 20;
 /// Leads that differ by less than this plus their uncertainty count as equal, in nanoseconds.
 const LEAD_TOLERANCE_NS: f64 = 5e3;
@@ -399,8 +399,8 @@ impl HitMeasurement<'_, '_> {
         Ok(threshold.is_done(target_width).then(|| threshold.found()))
     }
 
-    /// Sends a write about `lead` before its first sector passes. Returns the largest lead that it
-    /// shows to be too short, and the smallest that it shows to be enough.
+    /// Sends a write about `lead` before its first sector passes. Returns the largest lead that is
+    /// then known to be too short, and the smallest known to be enough.
     fn landing_bounds(&mut self, sectors: u16, lead: f64) -> Result<Option<(f64, f64)>, Error> {
         let from = self.fresh_track();
         let Some(track) = self.pairs.head_track(Access::Read, &from) else {
@@ -419,7 +419,7 @@ impl HitMeasurement<'_, '_> {
             return Ok(None);
         }
         let lead = passes - written?.sent.as_ns() as f64;
-        // Halfway between the ends of a write that catches its first sector and one that does not.
+        // Halfway between the ends of writes that catch and that miss their first sector.
         let written = self.pairs.passing(at, sectors);
         let later = passes + (period + written) / 2.0 - self.pairs.soonest(0.0);
         if later < 0.0 {
@@ -448,7 +448,7 @@ impl HitMeasurement<'_, '_> {
         let Some(one) = self.lateness(1, 0.0)? else {
             return Ok(None);
         };
-        // From a quarter of a revolution before the lateness of one sector to three quarters after.
+        // Covers a quarter of a revolution below the lateness of one sector, and three above it.
         let later = one.mean + self.pairs.clock.period() / 4.0;
         let Some(more) = self.lateness(several, later)? else {
             return Ok(None);
@@ -470,7 +470,7 @@ impl HitMeasurement<'_, '_> {
         }))
     }
 
-    /// Measures how long reads end after their last sector, to half a revolution around `about`.
+    /// Measures how long after their last sector reads end, within half a revolution of `about`.
     fn lateness(&mut self, sectors: u16, about: f64) -> Result<Option<Services>, Error> {
         self.repeat(|measurement| {
             let first = measurement.fresh_track().first();
@@ -495,7 +495,7 @@ mod tests {
         let agreeing = [500.0, 502.0, 498.0, 500.0, 7_000.0].map(us);
         let found = Services::near_median(&agreeing, MAX_DEVIATION_NS).unwrap();
         assert_eq!((found.mean, found.samples), (500_000.0, 4));
-        // Deviation of 0, 2, -2, 0: the root of 8/3; twice that over the root of four samples.
+        // Deviations 0, 2, -2, 0 scatter by sqrt(8/3); the uncertainty is twice that / sqrt(4).
         assert!((found.uncertainty - 1e3 * (8.0f64 / 3.0).sqrt()).abs() < 1e-6);
         let spread = [500.0, 2_500.0, 4_500.0, 6_500.0, 8_500.0].map(us);
         assert!(Services::near_median(&spread, MAX_DEVIATION_NS).is_none());

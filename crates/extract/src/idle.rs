@@ -8,7 +8,7 @@
 //!
 //! # Test vector
 //! Pairs of reads, the first in the first zone and the second in the middle or last zone. The
-//! second is sent at a random time near the one at which it just catches its sector. Sector times
+//! second is sent at a random time close to that at which it just catches its sector. Sector times
 //! differ between zones, so an arm that waits for the end of a sector is late by a varying fraction
 //! of a sector, unless a sector of the second zone lasts as long as a whole number of sectors of
 //! the first. If the arm is not free immediately, or the pairs are inconclusive, the first block of
@@ -17,10 +17,10 @@
 //! # Decision
 //! The arm is free immediately if, with few exceptions, pairs with longer leads catch their sector
 //! and pairs with shorter leads miss it. If completion times are noisy, so are the times at which
-//! commands reach the drive. Contradictions then count only if they exceed a sixth of a sector; an
-//! arm that waits for the end of a sector causes many of them. If the arm is not free immediately,
-//! read-ahead ends at the farthest block that is served from the buffer: a read of it does not end
-//! at the angle of its sector. If completion times are noisy, two reads must show that.
+//! commands reach the drive. Contradictions then count only if they exceed a sixth of a sector. An
+//! arm that waits for the end of a sector causes many of these. If the arm is not free immediately,
+//! read-ahead ends at the farthest block that is served from the buffer: a read of that block does
+//! not end at the angle of its sector. If completion times are noisy, two reads must show that.
 //!
 //! # Confidence
 //! If the arm waits for the end of a sector, about ten pairs contradict the others. Treating a free
@@ -41,7 +41,7 @@ use crate::track::{ReadAheadEnd, Track, next_track};
 use crate::{Disk, Effort, Error};
 
 const MAX_READ_AHEAD: u64 = 16_384;
-/// Maximum number of pairs, and the number within a sector of the threshold that is enough.
+/// Maximum number of pairs, and a sufficient number of pairs within a sector of the threshold.
 const MAX_PAIRS: u32 = 450;
 const ENOUGH_NEAR_PAIRS: u32 = 120;
 /// Longest pause in a pair, in revolutions, during which read-ahead stays on the track.
@@ -100,7 +100,7 @@ pub fn measure(
 /// Longest skew between tracks, in revolutions.
 const COVERED_SWITCH: f64 = 0.5;
 
-/// Returns the revolutions needed to read ahead `blocks` if each track switch takes `share` of one.
+/// Returns the number of revolutions to read ahead `blocks` if each track switch takes `share`.
 fn turns(place: &Track, blocks: u64, share: f64) -> f64 {
     let turns = blocks as f64 / place.sectors() as f64;
     turns + share * (turns + 2.0)
@@ -119,7 +119,7 @@ fn ends_early(pairs: &mut Pairs<'_, '_>, place: &Track, blocks: u64) -> Result<b
 }
 
 impl Idle {
-    /// Returns where read-ahead leaves the head; `None` if the arm is free immediately.
+    /// Returns the place where read-ahead leaves the head; `None` if the arm is free immediately.
     pub(crate) fn read_ahead_end(&self, layout: &Layout) -> Option<ReadAheadEnd> {
         if self.rest == Span::ZERO {
             return None;
@@ -159,7 +159,7 @@ pub(crate) fn zones(layout: &Layout) -> [Track; 3] {
 }
 
 /// Returns the number of different fractions of a sector of `outer` at which sectors of `inner`
-/// begin. If there is only one, an arm that waits for the end of a sector just looks slower.
+/// begin. If there is only one, an arm that waits for the end of a sector only looks slower.
 fn sector_phases(outer: &Track, inner: &Track) -> u64 {
     let (mut a, mut b) = (outer.sectors(), inner.sectors());
     while b > 0 {
@@ -168,7 +168,7 @@ fn sector_phases(outer: &Track, inner: &Track) -> u64 {
     inner.sectors() / a
 }
 
-/// Returns true if pairs from `outer` to `inner` miss with longer leads than others that catch.
+/// Returns true if some pairs from `outer` to `inner` miss with longer leads than others need.
 fn overlaps(pairs: &mut Pairs<'_, '_>, outer: &Track, inner: &Track) -> Result<bool, Error> {
     let kinds = (Access::Read, Access::Read);
     let route = |_: &mut Pairs<'_, '_>, _| Ok((outer.clone(), inner.clone(), 0.0));
@@ -176,7 +176,7 @@ fn overlaps(pairs: &mut Pairs<'_, '_>, outer: &Track, inner: &Track) -> Result<b
     let mut threshold = Threshold::default();
     let sector = pairs.clock.period() / inner.sectors() as f64;
     let mut near = 0;
-    // The first reads of the pairs are on an eighth of a track. If tracks are short or almost
+    // The first reads of the pairs are within an eighth of a track. If tracks are short or almost
     // equally long, their sectors begin at almost the same fraction of a sector of `inner`.
     let difference = outer.sectors().abs_diff(inner.sectors());
     let is_similar = difference > 0 && outer.sectors() / 8 * difference < inner.sectors() / 2;
@@ -229,14 +229,14 @@ fn read_ahead(pairs: &mut Pairs<'_, '_>, place: &Track) -> Result<SectorCount, E
 
 /// Returns true if a one-block read also buffers the block `far` blocks later. A read of that block
 /// is a hit if it does not end at the angle of its sector. A hit may look like a miss by chance, so
-/// it takes four misses or, with noise, more to return false. With noise it takes two hits to
-/// return true, because a miss may end late. Each read uses another cylinder.
+/// false is returned only after four misses or, with noise, more. With noise, true is returned only
+/// after two hits, because a miss may end late. Each read uses another cylinder.
 fn reads_ahead_to(pairs: &mut Pairs<'_, '_>, place: &Track, far: u64) -> Result<bool, Error> {
     let pause = span(pairs.clock.period() * turns(place, far, 1.0)).max(LONG);
     let (mut buffered, mut tied) = (0, 0);
     let enough = enough_tied(2.0 * pairs.clock.tolerance() / pairs.clock.period());
     while tied < enough {
-        // A random pause, so that hits do not all end at the angle at which a miss would.
+        // The pause is random, so that hits do not all end at the angle at which a miss would.
         let random = pairs.uniform() * pairs.clock.period();
         if hits(pairs, place, far, pause + span(random))? {
             buffered += 1;
@@ -274,7 +274,7 @@ fn hits(pairs: &mut Pairs<'_, '_>, place: &Track, far: u64, pause: Span) -> Resu
     Ok(lateness.abs() > pairs.clock.tolerance())
 }
 
-/// What measurements of seeks and overheads need to know.
+/// Known properties and options for measurements of seeks and overheads.
 #[derive(Clone, Copy, Debug)]
 pub struct Setup<'a> {
     pub layout: &'a Layout,

@@ -70,12 +70,12 @@ pub struct LayoutFinding {
 const CHECKED_BLOCKS: u32 = 24;
 /// Maximum number of reads per checked block.
 const MAX_READS: u32 = 64;
-/// Maximum number of checked blocks at another angle: some may be reallocated, or read late.
+/// Maximum number of checked blocks at another angle, because some may be reallocated or read late.
 const MAX_MISSES: u32 = 2;
 
 /// Finds the layout by the first [`Method`] that the drive supports and that reads confirm.
 ///
-/// `period_ns` is the rotation period, accurate to one part in a million. Errors give all reasons.
+/// `period_ns` is the rotation period, accurate to one part in a million. Errors list all reasons.
 pub fn measure(disk: &mut Disk<'_>, period_ns: f64, seed: u64) -> Result<LayoutFinding, Error> {
     refuse_emulated(disk)?;
     let defects = reason(defects::read(disk))?;
@@ -112,7 +112,7 @@ pub fn measure(disk: &mut Disk<'_>, period_ns: f64, seed: u64) -> Result<LayoutF
     Err(Error::Undecided(reasons.collect::<Vec<_>>().join("; ")))
 }
 
-/// Refuses drives that emulate small sectors: their reports and timing are of physical sectors.
+/// Refuses drives that emulate small sectors, because they report and time physical sectors.
 fn refuse_emulated(disk: &mut Disk<'_>) -> Result<(), Error> {
     let sector = disk.sector_size();
     match disk.physical_sector()? {

@@ -9,16 +9,16 @@
 //! Pairs X, Y on three cylinders in each of the first, the middle and the last zone. X is near the
 //! start of a track, so that read-ahead does not leave the track. Reads use force unit access.
 //!
-//! The paper increases the distance by one sector at a time and counts how many Y miss at each.
+//! The paper increases the distance by one sector at a time and counts how often Y misses at each.
 //! Here the time at which Y is sent is recorded, so each pair, caught or missed, bounds the *lead*
 //! from that time until the sector of Y passes. If no sector is at the right distance, the host
 //! pauses for less than a sector. This takes fewer pairs, and does not round to whole sectors.
 //!
 //! # Decision
 //! At the 50th percentile of the lead, half of the pairs catch, and at the 95th, 95 % do. The time
-//! between completions is the lead plus the mean difference between the two over all pairs, which
-//! includes the mean host delay; so is the distance. The 50th percentile is the mean of the three
-//! zones, and the 95th is the maximum.
+//! between completions is the lead plus the mean difference between that time and the lead over all
+//! pairs, which includes the mean host delay. The distance is found in the same way. The 50th
+//! percentile is the mean of the three zones, and the 95th is the maximum.
 //!
 //! # Confidence
 //! Half the interval between the leads that missed and those that caught or, if these overlap, half

@@ -54,7 +54,7 @@ pub struct Reads {
     /// Extra lead on another track of the cylinder.
     pub head_switch: Estimate,
     /// Shortest gap between two tracks of a cylinder that a read crosses without losing a
-    /// revolution, if below the head switch. Bounds the head switch without settling.
+    /// revolution, if shorter than the head switch. It bounds the head switch without settling.
     #[serde(default)]
     pub goes_on: Option<Span>,
 }
@@ -70,7 +70,7 @@ pub struct Writes {
     pub other_track: Estimate,
     /// Leads on a distant cylinder after a read and a write, minus the extra lead of a read there.
     pub seeking: [Estimate; 2],
-    /// Completion overhead minus that of reads, after a read and after a write; may be negative.
+    /// Completion overhead minus that of reads, after a read and after a write. May be negative.
     pub later: [Estimate; 2],
     /// How the media wait for the data of a write.
     pub wait: Wait,

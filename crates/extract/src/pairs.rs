@@ -1,11 +1,12 @@
 //! Pairs of commands, the second of which may just catch its sector.
 //!
 //! The first command moves the head to a track. The second is sent a given time, its *lead*, before
-//! its first sector passes by the [`Clock`]. It catches that pass if the lead is long enough.
+//! its first sector passes, according to the [`Clock`]. It catches that pass if the lead is long
+//! enough.
 //!
 //! Any sector of a track may be the target, so the host never has to pause for longer than a
-//! sector. The host delay shifts the lead at random, but sending is timed, so the actual lead is
-//! known, and many pairs together measure a threshold to less than a sector.
+//! sector. The host delay shifts the lead at random, but the time of sending is recorded, so the
+//! actual lead is known, and many pairs together measure a threshold to less than a sector.
 
 use diskarm_core::geometry::{Extent, Layout};
 use diskarm_core::random::below;
@@ -21,7 +22,7 @@ use crate::{CommandTimes, Disk, Error};
 
 /// Long enough for a drive to end read-ahead, fill a segment, and flush its write cache.
 pub(crate) const LONG: Span = Span::from_ns(250_000_000);
-/// Completion times that deviate by more than this are considered noisy, in nanoseconds.
+/// The deviation, in nanoseconds, above which completion times are considered noisy.
 const MIN_NOISE_NS: f64 = 1e3;
 /// Number of failures above which the drive is considered broken.
 const MAX_UNREADABLE: u32 = 100;
@@ -49,7 +50,7 @@ pub(crate) struct Pairs<'a, 'd> {
     pub generator: Pcg64Mcg,
     /// Pause after a read until read-ahead has ended.
     pub idle: Span,
-    /// Where read-ahead leaves the head, unless it stays on the track of the read.
+    /// Place where read-ahead leaves the head, unless that is on the track of the read.
     pub read_ahead_end: Option<ReadAheadEnd>,
     /// Cylinders for commands that must not hit data that earlier ones left in the buffer.
     pub equivalent: EquivalentCylinders,
@@ -125,7 +126,7 @@ impl<'a, 'd> Pairs<'a, 'd> {
         self.last.paused += span.as_ns() as f64;
     }
 
-    /// Reads or writes on the media.
+    /// Reads from or writes to the media, bypassing the buffer.
     pub fn send(&mut self, access: Access, at: Lbn, sectors: u16) -> Result<CommandTimes, Error> {
         let timed = match access {
             Access::Read => self.disk.read_media(at, sectors)?,
@@ -140,7 +141,7 @@ impl<'a, 'd> Pairs<'a, 'd> {
         Ok(timed)
     }
 
-    /// Reads or writes, possibly in the buffer.
+    /// Reads or writes. The buffer may serve the command.
     pub fn send_buffered(
         &mut self,
         access: Access,
@@ -179,8 +180,9 @@ impl<'a, 'd> Pairs<'a, 'd> {
         };
     }
 
-    /// Moves the head to `track` by a write to any block or a read of one of the first blocks, so
-    /// that read-ahead stays on the track until the next command has been processed (section 5.2).
+    /// Moves the head to `track` with a write to any block or a read of one of the first ones, so
+    /// that read-ahead stays on the track until the next command has been processed (worthington96
+    /// section 5.2).
     pub fn move_head(&mut self, access: Access, track: &Track, sectors: u16) -> Result<(), Error> {
         let (first, extent) = track.runs[0];
         let min = u64::from(sectors);
@@ -198,7 +200,7 @@ impl<'a, 'd> Pairs<'a, 'd> {
         Ok(())
     }
 
-    /// Returns the track on which the head is when the second command of a pair arrives, if known.
+    /// Returns the track under the head when the second command of a pair arrives, if known.
     pub fn head_track(&self, access: Access, from: &Track) -> Option<Track> {
         match (access, self.read_ahead_end) {
             (Access::Read, Some(end)) => end.track(self.layout, from),
@@ -213,7 +215,7 @@ impl<'a, 'd> Pairs<'a, 'd> {
         here && self.last.access == Access::Write && self.last.sectors == sectors
     }
 
-    /// Sends the second command of a pair. Returns `None` if it was served by the buffer.
+    /// Sends the second command of a pair. Returns `None` if the buffer served it.
     pub fn catch(
         &mut self,
         access: Access,
@@ -261,7 +263,8 @@ impl<'a, 'd> Pairs<'a, 'd> {
         self.last.ended + self.last.paused + self.delay + lead
     }
 
-    /// Pauses until a run on `track` is about `lead` ahead. Returns its first block and its pass.
+    /// Pauses until a run on `track` is about `lead` ahead. Returns its first block and when it
+    /// passes.
     pub fn wait_for(&mut self, track: &Track, sectors: u16, lead: f64) -> Option<(Lbn, f64)> {
         let wanted = self.soonest(lead);
         let (at, passes) = self.next_pass(track, sectors, wanted)?;
@@ -336,7 +339,7 @@ impl<'a, 'd> Pairs<'a, 'd> {
         end - sector - self.clock.lateness(end, &extent)
     }
 
-    /// Returns the first block of the next run of `sectors` on `track` after `from`, and its pass.
+    /// Returns the first block and the time of the next pass of `sectors` on `track` after `from`.
     fn next_pass(&self, track: &Track, sectors: u16, from: f64) -> Option<(Lbn, f64)> {
         let period = self.clock.period();
         let of_run = |(first, extent): &(Lbn, Extent)| {

@@ -18,9 +18,9 @@
 //! other blocks are read in between to evict the block from the buffer.
 //!
 //! # Decision
-//! First, the largest period between 3 and 25 ms (20,000 and 2,400 revolutions a minute) for which
-//! the initial completions are at the same angle. Then, the slope of a line through the completion
-//! times against the number of revolutions.
+//! The first estimate is the largest period between 3 and 25 ms (20,000 and 2,400 revolutions a
+//! minute) for which the initial completions are at the same angle. The result is the slope of a
+//! line through completion times against the number of revolutions.
 //!
 //! # Confidence
 //! The 95 % interval of the slope, given how much completions deviate from the line.
@@ -42,13 +42,13 @@ pub struct Rotation {
     pub period_ns: f64,
     /// Half the width of the 95 % confidence interval, in nanoseconds.
     pub uncertainty_ns: f64,
-    /// Standard deviation of completion times from those expected, in nanoseconds.
+    /// Standard deviation of completion times from the expected ones, in nanoseconds.
     pub scatter_ns: f64,
     pub samples: u64,
     pub rereads: Rereads,
 }
 
-/// From where the drive serves a block that is read again with force unit access.
+/// The source of the data when a block is read again with force unit access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Rereads {
@@ -202,7 +202,7 @@ impl<'a, 'd> Reader<'a, 'd> {
         Ok(())
     }
 
-    /// Reads after increasing pauses until the interval is narrow enough or the time has elapsed.
+    /// Reads after increasing pauses until the interval is narrow enough or time runs out.
     fn lengthen(
         &mut self,
         fit: &mut Fit,
@@ -263,7 +263,7 @@ impl<'a, 'd> Reader<'a, 'd> {
     }
 }
 
-/// Returns the mean vector of completions: its length, and its angle from the first in revolutions.
+/// Returns the length of the mean vector of completions, and its angle from the first, in turns.
 fn direction(ends: &[f64], period: f64) -> (f64, f64) {
     let turns = ends.iter().map(|end| (end - ends[0]) / period);
     let (cos, sin) = turns.fold((0.0, 0.0), |(cos, sin), turns| {
@@ -344,7 +344,7 @@ impl Fit {
         self.period + self.line.slope(0.0)
     }
 
-    /// Returns half the 95 % interval of the slope; the host clock resolves one nanosecond.
+    /// Returns half the 95 % interval of the slope. The host clock resolves one nanosecond.
     fn uncertainty(&self) -> f64 {
         2.0 * self.line.slope_deviation(self.line.scatter().max(0.5))
     }

@@ -13,14 +13,14 @@
 //! over the cylinders, and seeks alternate in direction.
 //!
 //! The distances follow the paper: all up to 10 cylinders, then every 2nd, 5th, 10th, 25th and
-//! 100th. Its drives had a few thousand cylinders; on drives of more than 20,000 the steps grow
-//! from 100 to 4 % of the distance. One in six of them is measured first, over the whole curve.
-//! Where the curve bends, midpoints of the adjacent intervals are added until linear interpolation
-//! is accurate. Distances that could not be measured are reported.
+//! 100th. The paper's drives had a few thousand cylinders. On drives with more than 20,000, the
+//! steps grow from 100 to 4 % of the distance. One in six distances over the whole curve is
+//! measured first. Where the curve bends, midpoints of the adjacent intervals are added until
+//! linear interpolation is accurate. Distances that could not be measured are reported.
 //!
 //! # Decision
 //! The seek time is the threshold of pairs over the distance minus that of pairs on one track. If
-//! the latter also settle, for example, that time cannot be distinguished from the overhead and
+//! the latter include settling, for example, it cannot be distinguished from the overhead and
 //! counts as part of it. If read-ahead must end first, seeks start where it leaves the head.
 //!
 //! # Confidence
@@ -30,7 +30,7 @@
 //! until that is unlikely. The maximum is the 95th percentile over all starting points.
 //!
 //! # Cost
-//! About 12 pairs for each distance, 1000 to 3000 in all; if seek times vary, up to 100 for each.
+//! About 12 pairs for each distance, 1000 to 3000 in total. If seek times vary, up to 100 for each.
 
 mod curve;
 mod plan;

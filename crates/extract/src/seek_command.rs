@@ -8,13 +8,13 @@
 //! For each distance of [`crate::seek`], ten SEEKs inward and ten back outward from each of five
 //! starting points, which are spread evenly over the possible cylinders; a full stroke has only one
 //! starting point. Where the curve bends, distances in between are added. SEEK addresses only 2^32
-//! blocks (SBC-2), so on a larger drive the curve ends at distances between those.
+//! blocks (SBC-2), so on a larger drive the curve covers only distances between those.
 //!
 //! # Decision
 //! Of the times from a starting point in one direction, those that deviate from the median by more
-//! than 10 % are discarded, as retries, recalibrations and host delays are. The mean of the others
-//! represents the starting point. The mean curve is the mean over starting points, and the maximum
-//! curve is the largest.
+//! than 10 % are discarded, because they are due to retries, recalibrations or host delays. The
+//! mean of the others represents the starting point. The mean curve is the mean over starting
+//! points, and the maximum curve is the largest.
 //!
 //! The overhead of a SEEK is the time of a SEEK over one cylinder minus that of the movement, both
 //! inward. The movement takes MTBRC(1-sector write, 1-sector read on the adjacent cylinder) minus
@@ -27,7 +27,7 @@
 //! before the arm arrives, and the curve cannot be measured.
 //!
 //! # Cost
-//! 100 SEEKs for each distance, about 8,000 in all; two MTBRCs.
+//! 100 SEEKs for each distance, about 8,000 in total, and two MTBRCs.
 
 use std::collections::BTreeSet;
 
@@ -129,7 +129,7 @@ pub fn measure(disk: &mut Disk<'_>, setup: &Setup<'_>, first: Access) -> Result<
     })
 }
 
-/// Returns the first and the last cylinder that SEEK can address: its block numbers have 32 bits.
+/// Returns the first and the last cylinder that SEEK can address with its 32-bit block numbers.
 fn addressable_cylinders(layout: &Layout) -> (u32, u32) {
     let blocks = layout.sectors().0;
     let cylinder = |at: u64| layout.extent(Lbn(at)).cylinder.0;
@@ -162,7 +162,7 @@ struct Measured {
     means: Vec<[f64; 2]>,
     kept: u64,
     discarded: u64,
-    /// Sum of squared deviations of these times from their means.
+    /// Sum of squared deviations of the kept times from their means.
     scatter: f64,
 }
 

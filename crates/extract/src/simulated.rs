@@ -83,7 +83,7 @@ impl SimulatedDrive {
             let next = self.unit.next_event().expect("a task is outstanding");
             self.now = next.max(self.now);
             if let Some(response) = self.unit.advance(next) {
-                // With noise, the host sees a command end later than it does.
+                // With noise, the host sees a command end later than it actually does.
                 self.now = self.now.max(response.at);
                 return response;
             }

@@ -17,7 +17,7 @@ pub(crate) struct Threshold {
     /// Numbers of consistent trials just below and just above the interval.
     confirmations: [u32; 2],
     required: u32,
-    /// True if the threshold may vary although trials agree.
+    /// True if the threshold may vary even if all trials agree.
     may_vary: bool,
 }
 
@@ -70,12 +70,12 @@ impl Default for Threshold {
 }
 
 impl Threshold {
-    /// Sets the number of confirmations required on either side.
+    /// Sets the number of confirmations required on each side.
     pub fn demand(self, required: u32) -> Self {
         Self { required, ..self }
     }
 
-    /// Allows for a threshold that varies, as similar ones do, so that trials may agree by chance.
+    /// Allows for a threshold that varies (as similar ones do), so that trials may agree by chance.
     pub fn varying(mut self) -> Self {
         self.may_vary = true;
         self
@@ -120,7 +120,7 @@ impl Threshold {
         };
         let outliers = if self.may_vary { 0.0 } else { OUTLIERS };
         let allowed = ((near(&missed) + near(&caught)) as f64 * outliers) as usize;
-        // Leave out as few trials as possible: `k` misses and `others` that caught.
+        // Leave out as few trials as possible: `k` misses and `others` catches.
         let mut choices = (1..=allowed).flat_map(|all| (0..=all).map(move |k| (k, all - k)));
         choices
             .find_map(|(k, others)| {
@@ -132,7 +132,7 @@ impl Threshold {
 
     /// Returns true if the half-width of the interval is at most `wanted` and trials confirm it.
     ///
-    /// Trials inside the interval never contradict others, so some just outside it, on either side,
+    /// Trials inside the interval never contradict others, so some just outside it, on both sides,
     /// must confirm it. If trials contradict each other, many are needed to determine the interval.
     pub fn is_done(&self, wanted: f64) -> bool {
         let (low, high) = self.bracket();
@@ -216,7 +216,7 @@ impl Threshold {
         }
     }
 
-    /// Returns the values of all trials, each with true if it caught.
+    /// Returns the value of each trial, and true if the trial was a catch.
     fn trials(&self) -> impl Iterator<Item = (f64, bool)> {
         let missed = self.missed.iter().map(|&at| (at, false));
         missed.chain(self.caught.iter().map(|&at| (at, true)))
@@ -229,7 +229,7 @@ impl Threshold {
 
 /// Minimum initial scale of the distribution, in nanoseconds.
 const INITIAL_SCALE_NS: f64 = 2.5e4;
-/// Drop of log-likelihood at the ends of a 95 % interval: half the 95th percentile of chi-square.
+/// Drop in log-likelihood at the ends of a 95 % interval: half the 95th percentile of chi-square.
 const LOG_LIKELIHOOD_DROP: f64 = 1.92;
 /// The drop for consistent trials, which may agree by chance and are evaluated after each trial.
 const LOG_LIKELIHOOD_DROP_IF_AGREED: f64 = 2.0 * LOG_LIKELIHOOD_DROP;
@@ -244,11 +244,11 @@ fn log_probability(x: f64, caught: bool) -> f64 {
 
 #[derive(Clone, Debug)]
 struct Logistic {
-    /// Values of trials, each with true if it caught.
+    /// The value of each trial, and true if the trial was a catch.
     trials: Vec<(f64, bool)>,
     median: f64,
     spread: f64,
-    /// Drop of the log-likelihood from the median to the ends of its interval.
+    /// Drop in the log-likelihood from the median to the ends of its interval.
     drop: f64,
 }
 
@@ -306,8 +306,8 @@ impl Logistic {
         }
     }
 
-    /// Creates a distribution for trials that do not contradict each other, whose scale cannot be
-    /// fitted because smaller ones are always more likely.
+    /// Creates a distribution for trials that do not contradict each other. Its scale cannot be
+    /// fitted: a smaller one is always more likely.
     pub fn around(trials: Vec<(f64, bool)>, median: f64) -> Self {
         Self {
             trials,
@@ -318,8 +318,8 @@ impl Logistic {
     }
 
     /// Returns the half-width of the 95 % interval of the median, or infinity if trials are
-    /// inconclusive. At the ends of the interval, the likelihood is lower by a fixed factor. It is
-    /// that of the best scale there, so that an underestimated scale does not narrow the interval.
+    /// inconclusive. At the ends of the interval, the likelihood is lower by a fixed factor. The
+    /// scale is refitted at each end, so that an underestimated scale does not narrow the interval.
     pub fn interval(&self) -> f64 {
         let top = self.likelihood(self.median);
         let max = MAX_ERROR_SCALES * self.spread;

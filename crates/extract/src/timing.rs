@@ -2,8 +2,8 @@
 //!
 //! # What is observable
 //! Measurements yield sums of times (see [`crate::overheads`] and [`crate::hits`]), but a
-//! specification needs the parts. Any split of the sums gives the same service times. It is chosen
-//! as follows:
+//! specification needs the parts. Any split of the sums gives the same service times. The split is
+//! chosen as follows:
 //!
 //! * The smaller of the completion overheads of reads and writes is zero (section A.2). The other
 //!   overheads follow from this: command overheads are the leads minus the time that a read takes
@@ -43,7 +43,6 @@ use crate::{Disk, Effort, Error, Estimate, Setup};
 #[derive(Clone, Debug, PartialEq)]
 pub struct Timing {
     pub rotation: Rotation,
-    /// Time until the arm is free after a read.
     pub idle: Idle,
     pub seeks: Seeks,
     pub reads: Reads,
@@ -103,7 +102,7 @@ pub fn measure_writes(
 /// Times below this count as zero.
 const NEGLIGIBLE: Span = Span::from_ns(6_000);
 
-/// Sums of several times count as zero below this.
+/// Sums of several times count as zero if they are below this.
 const NOISE: Span = Span::from_ns(20_000);
 
 struct Division {
@@ -149,7 +148,7 @@ impl Timing {
     }
 
     /// Splits the extra time of a request on another track of the cylinder between head switch and
-    /// settling. The settling time that only absorbed writes show is assumed to be part of it.
+    /// settling. The settling time that only absorbed writes reveal is assumed to be part of it.
     fn divide_switch(&self, mechanics: &mut Mechanics, division: &Division) {
         let all = mechanics.head_switch;
         let switch = (all - division.absorbed_settle).or_zero();
@@ -165,7 +164,7 @@ impl Timing {
     }
 
     /// Returns the longest head switch that explains which transfers continue on the next track,
-    /// given the settling time of writes; `None` if no such transfer was observed.
+    /// given the settling time of writes; `None` if no transfer was seen to continue.
     pub(crate) fn longest_switch(&self, write_settle: Span) -> Option<Span> {
         let written = self.written.as_ref();
         let writes = written.and_then(|written| written.writes.goes_on);
@@ -238,7 +237,7 @@ impl Timing {
         (is_shown && settle <= shortest + NEGLIGIBLE).then_some(settle)
     }
 
-    /// Returns the minimum settling time for which no movement before a read is negative.
+    /// Returns the minimum settling time for which no movement time before a read is negative.
     fn settle_by_reads(&self) -> Span {
         let shortest = self.seeks.points.iter().map(|point| point.mean.value).min();
         let inward = self.seeks.inward.value;
@@ -246,7 +245,7 @@ impl Timing {
         seek.max(-self.reads.head_switch.value)
     }
 
-    /// Returns the minimum settling time for which no movement is negative.
+    /// Returns the minimum settling time for which no movement time is negative.
     fn track_settle(&self, written: &WriteMeasurements, write_sector: Span) -> Span {
         let switch = self.reads.head_switch.value;
         let Writes { leads, seeking, .. } = &written.writes;
@@ -350,7 +349,7 @@ impl Timing {
         (division.track_settle - data).or_zero()
     }
 
-    /// Returns by how much data, relative to the arm, arrive later after a write than after a read.
+    /// Returns how much later, relative to the arm, data arrive after a write than after a read.
     fn data_delay(&self, written: &WriteMeasurements) -> Span {
         let Writes { leads, seeking, .. } = &written.writes;
         let waits = [0, 1].map(|k| leads[k].value - seeking[k].value);
@@ -366,8 +365,8 @@ impl Timing {
         data - self.data_delay(written)
     }
 
-    /// Returns the settling time of writes. It is that after a seek or, if seeks before writes have
-    /// their own curve or vary, that after a head switch that takes longer than the data.
+    /// Returns the settling time of writes. It is measured after a seek or, if seeks before writes
+    /// have their own curve or vary, after a head switch that takes longer than the data.
     fn settle(&self, written: &WriteMeasurements, division: &Division) -> Span {
         let writes = &written.writes;
         let longer = writes.other_track.value - writes.leads[1].value;
@@ -395,7 +394,7 @@ fn completion_difference(later: Estimate, read_sector: Span) -> Span {
     zero_if_within(later.uncertainty, later.value + read_sector) - read_sector
 }
 
-/// Returns the part `left` of a lead, or zero if it is within the uncertainty of the lead.
+/// Returns `left`, the rest of a lead, or zero if it is within the uncertainty of the lead.
 fn command_time(left: Span, lead: Estimate) -> Span {
     zero_if_within(lead.uncertainty, left).or_zero()
 }

@@ -111,7 +111,6 @@ const MIN_STRIDE: usize = 7;
 /// Visits equivalent nearby cylinders in turn, so that commands do not hit buffered blocks.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct EquivalentCylinders {
-    /// The equivalent cylinders of each cylinder.
     by_cylinder: BTreeMap<u32, Vec<u32>>,
     visits: usize,
 }
@@ -170,7 +169,7 @@ pub(crate) fn next_track(layout: &Layout, mut at: Lbn) -> Option<Lbn> {
 /// Position of the head when read-ahead after the first block of a cylinder has ended.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum ReadAheadEnd {
-    /// Numbers of sectors per track, each with the number of blocks read ahead on such tracks.
+    /// Numbers of sectors per track, each with the number of blocks read ahead on those tracks.
     Blocks([(u64, SectorCount); 3]),
     /// The number of tracks read, including that of the first block.
     Tracks(u32),

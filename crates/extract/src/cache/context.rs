@@ -16,9 +16,9 @@ use crate::pairs::Pairs;
 use crate::threshold::span;
 use crate::{Disk, Error, Setup};
 
-/// Number of recent test vectors whose cylinders a new one avoids.
+/// Number of recent test vectors whose cylinders a new vector avoids.
 const MAX_RECENT: usize = 80;
-/// Minimum standard deviation of completion times from those of a model, in nanoseconds.
+/// Minimum standard deviation of completion times from a model's predictions, in nanoseconds.
 const MIN_DEVIATION_NS: f64 = 15_000.0;
 /// Model time of the initial read of a test vector.
 const START: Instant = Instant::from_ns(1_000_000_000);
@@ -93,7 +93,7 @@ pub(super) struct Context<'a, 'd> {
     mechanism: Mechanism,
     split_model: SplitModel,
     recent: VecDeque<u32>,
-    /// Runs of blocks that earlier test vectors may have left in the buffer, unknown to the model.
+    /// Runs of blocks, unknown to the model, that earlier vectors may have left in the buffer.
     cached_runs: VecDeque<(u64, u64)>,
 }
 
@@ -134,7 +134,7 @@ impl<'a, 'd> Context<'a, 'd> {
         self.pairs.clock.period()
     }
 
-    /// Standard deviation of completion times from those of a model, in nanoseconds.
+    /// Standard deviation of completion times from a model's predictions, in nanoseconds.
     pub fn deviation(&self) -> f64 {
         (self.pairs.clock.tolerance() / 6.0).max(MIN_DEVIATION_NS)
     }
@@ -210,7 +210,7 @@ impl<'a, 'd> Context<'a, 'd> {
         !self.hits.is_empty()
     }
 
-    /// Estimates the overhead of hits from the observed hits, unless it is known.
+    /// Estimates the overhead of hits from the observed hits, unless the overhead is known.
     pub fn learn_hits(&mut self) {
         let o = &mut self.best.overheads;
         if self.hits.is_empty() || o.read_hit_after_read > Span::ZERO {
@@ -283,7 +283,7 @@ impl<'a, 'd> Context<'a, 'd> {
     }
 
     /// Runs a test vector and returns true if its last command, a one-block read with
-    /// [`Delay::Opposite`], was a hit: a read from the media ends when its sector has passed.
+    /// [`Delay::Opposite`], was a hit. A read from the media would end when its sector has passed.
     pub fn is_hit(&mut self, make: &mut dyn FnMut(&mut Self) -> TestVector) -> Result<bool, Error> {
         for _ in 0..8 {
             let vector = make(self);
@@ -371,7 +371,7 @@ impl<'a, 'd> Context<'a, 'd> {
         }
     }
 
-    /// Replaces blocks of a test vector that may be in the buffer. Returns `None` if it cannot.
+    /// Replaces blocks of a test vector that may be in the buffer. Returns `None` if this fails.
     fn avoid_cached(&mut self, vector: &TestVector) -> Option<TestVector> {
         let mut vector = vector.clone();
         let fixed = vector.commands.iter().filter(|command| !command.is_movable);
@@ -399,7 +399,7 @@ impl<'a, 'd> Context<'a, 'd> {
     }
 }
 
-/// Removes what the mechanism of a model already contains, because specifications are copied often.
+/// Removes values that a model's mechanism contains, because specifications are copied often.
 fn without_mechanism(known: &Spec) -> Spec {
     let mut spec = known.clone();
     if spec.overheads.extra_write_disconnect.is_some() {
@@ -448,7 +448,7 @@ impl TimeSplit {
 /// not for settling, and the seek of a write that the cache absorbs follows no miss overhead.
 pub(super) struct SplitModel {
     /// The known specification with slightly faster movements. Skews match the times of movements,
-    /// so a model that is even slightly slower would lose a revolution at the end of each track.
+    /// so a model even slightly slower than the drive would lose a revolution at each track end.
     known: Spec,
     layout: Arc<Layout>,
     /// Maximum time to continue a transfer on another track.

@@ -5,14 +5,14 @@
 //! A test vector reads a block at the start of a cylinder, and then either the same block or, after
 //! enough time for read-ahead, one of the following blocks. Other vectors read the last block of a
 //! track or cylinder and then the first block of the next one; some read two tracks first. The last
-//! read of each vector is sent when a hit would end half a revolution from a miss, and counts as a
-//! hit if it ends nearer to the time expected of a hit. Two of up to three vectors must agree.
-//! Cost: about 60 vectors of three or four commands.
+//! read of each vector is sent at a time for which a hit and a miss would end half a revolution
+//! apart. It counts as a hit if it ends closer to the expected end of a hit. Two of up to three
+//! vectors must agree. Cost: about 60 vectors of three or four commands.
 //!
 //! # Segments
 //! Each read that misses is assumed to use the least recently used segment, and all segments are
 //! assumed to have the same size. To find their number, a test vector reads a block, then other
-//! blocks, then the first one again; on drives that drop delivered blocks, it ends with the block
+//! blocks, then the first one again. On drives that drop delivered blocks, it ends with the block
 //! after the first one instead. A search finds the largest number of other blocks for which the
 //! last read is still a hit. To find the size, a vector reads many blocks and then the first of
 //! them. On drives that drop delivered blocks, it writes these blocks instead, if writes are
@@ -21,18 +21,18 @@
 //! # Deferred write cache
 //! Before it accepts a write elsewhere on the disk, a cache that absorbs every write may have to
 //! flush its content. A deferred cache instead accepts the new write immediately, and flushes both
-//! ranges later in an order of its choice. The test vector writes one block near one end of the
-//! disk, one near the other end, and one near the first end again, without delay. The cache is
-//! deferred if, in each of three vectors, both later writes take at most an eighth of a revolution
-//! longer than an absorbed write that does not wait. Cost: 12 commands.
+//! ranges later, in any order. The test vector writes one block near one end of the disk, one near
+//! the other end, and one near the first end again, without delay. The cache is deferred if, in
+//! each of three vectors, both later writes take at most an eighth of a revolution longer than an
+//! absorbed write that does not wait. Cost: 12 commands.
 //!
 //! # Failures of read-ahead
 //! Some blocks that should have been read ahead are assumed to be missing at random. A test vector
 //! reads a block, waits for read-ahead, and reads the following blocks one by one. If a read ends
 //! later than a model without failures predicts, by more than the noise, read-ahead has failed, and
 //! the other reads of the vector are ignored. If it failed for `k` of `n` reads, the failure rate
-//! is `k/n`, plus or minus twice the root of `k/n²`, or less than `3/n` if `k` is 0. Cost: about
-//! 1200 reads, most of them hits.
+//! is `k/n`, plus or minus twice the square root of `k/n²`, or less than `3/n` if `k` is 0. Cost:
+//! about 1200 reads, most of them hits.
 
 use diskarm_core::spec::{DeliveredBlocks, ReadAhead, WriteCache};
 use diskarm_core::units::{Lbn, SectorCount, Span};
@@ -82,7 +82,7 @@ pub(super) fn measure_read_ahead(context: &mut Context<'_, '_>) -> Result<(), Er
     Ok(())
 }
 
-/// Appends a read that starts read-ahead, after another read if only sequential reads start it.
+/// Appends a read that starts read-ahead, or two reads if only sequential ones start it.
 fn load(context: &Context<'_, '_>, vector: TestVector, at: Lbn, sectors: u64) -> TestVector {
     if context.best.buffer.read_ahead_on_run {
         return vector.read(Lbn(at.0 - 1), 1).read(at, sectors);
@@ -127,8 +127,8 @@ fn read_ahead_scheme(context: &mut Context<'_, '_>) -> Result<ReadAhead, Error> 
     Ok(ReadAhead::TrackEnd)
 }
 
-/// Reads the end of a second track, either with one read that `spans` the end of the first track
-/// too, or after reading that separately. Also returns the first block of the third track.
+/// Reads from the end of a track to the end of the next if `spans`. Otherwise, reads one block near
+/// each of these ends. Also returns the first block of the third track.
 fn read_second_track(context: &mut Context<'_, '_>, spans: bool) -> (TestVector, Lbn) {
     let Area { first, tracks } = context.area(0, false);
     let [_, second, third, _] = tracks.map(|track| track.0);
@@ -204,7 +204,7 @@ pub(super) fn measure_hits_on_written(context: &mut Context<'_, '_>) -> Result<(
     Ok(())
 }
 
-/// Sets the segment size, but no smaller than the number of blocks read ahead.
+/// Sets the segment size to `size` or, if that is larger, the number of blocks read ahead.
 fn set_segment_size(context: &mut Context<'_, '_>, size: u64) {
     let buffer = &mut context.best.buffer;
     let ahead = match buffer.read_ahead {
@@ -240,7 +240,7 @@ fn write_and_probe(context: &mut Context<'_, '_>, size: u64) -> TestVector {
     vector.probe(tracks[0], LONG)
 }
 
-/// Returns true if an absorbing write cache holds several ranges. Destroys data in random blocks.
+/// Returns true if the write cache holds several ranges. Destroys data in random blocks.
 pub(super) fn has_deferred_cache(context: &mut Context<'_, '_>) -> Result<bool, Error> {
     let mut absorbed = 0;
     for _ in 0..8 {
@@ -320,7 +320,7 @@ pub(super) fn measure_failures(
     Ok(FailureCount { failed, tried })
 }
 
-/// Reads a block, then one by one up to 40 of the blocks read ahead.
+/// Reads a block and then, one by one, up to 40 of the blocks that were read ahead.
 fn sequential_reads(context: &mut Context<'_, '_>) -> TestVector {
     let Area { first, tracks } = context.area(0, false);
     let ahead = context.best.buffer.read_ahead_max.0.min(40);

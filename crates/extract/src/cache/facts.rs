@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 pub(super) struct BufferKey {
     pub path: &'static str,
     pub needs_writes: bool,
-    /// Returns the reason why the key has no effect with this buffer, or `None` if it has one.
+    /// Returns the reason why the key has no effect with this buffer; `None` if it has an effect.
     pub irrelevant: fn(&Buffer) -> Option<&'static str>,
     pub undetermined_reason: &'static str,
 }
@@ -53,18 +53,18 @@ const fn write(path: &'static str, irrelevant: fn(&Buffer) -> Option<&'static st
 const INDISTINGUISHABLE_REASON: &str =
     "no test sequence that was tried distinguishes it from other values";
 
-/// The reason for drives with a deferred write cache, whose behaviour no model predicts.
+/// The reason given for drives with a deferred write cache, whose behaviour no model predicts.
 pub(super) const DEFERRED_REASON: &str = "the drive accepts writes at both ends of the disk in \
      immediate succession, so its write cache is deferred, which test sequences cannot \
      characterize further; the given value is that of the most similar cache, always";
 
-/// The reason for the number of segments on such drives.
+/// The reason given for the number of segments of drives with a deferred write cache.
 pub(super) const SEGMENTS_REASON: &str = "there may be one more, used only for writes, which \
      test sequences cannot detect on a drive with a deferred write cache";
 
 pub(super) const DISPUTED_REASON: &str = "various test sequences support different values";
 
-/// The reason for keys that affect only writes larger than a segment.
+/// The reason given for keys that affect only writes larger than a segment.
 const HOLD_REASON: &str = "a drive that keeps the bus while its segment is full and one that \
                      reconnects as soon as there is room give the same results";
 

@@ -10,7 +10,7 @@ use super::facts::{FAILURES, KEYS};
 /// A specification that differs from the current best one.
 #[derive(Clone)]
 pub(super) struct Hypothesis {
-    /// Description of the change, which identifies the hypothesis when the best one changes.
+    /// Describes the change. Identifies the hypothesis even after the best one has changed.
     pub label: String,
     /// Index of the changed key in [`KEYS`]; `None` if overheads or several keys change.
     pub key: Option<usize>,
@@ -47,7 +47,7 @@ fn changes(best: &Spec, writes: bool, small: bool) -> Vec<Hypothesis> {
         for value in values(key, best, small) {
             let label = format!("{} = {}", key.name(), key.toml(&value));
             let variants = match key.path {
-                // The blocks that have arrived depend on when they passed under the head.
+                // Which blocks have arrived depends on when they passed under the head.
                 "buffer.arriving_hits" => with_shifts.as_slice(),
                 // The start of a bus transfer can be observed only if the transfer takes time.
                 "buffer.read_on_arrival" | "buffer.read_watermark" => with_rates.as_slice(),
@@ -159,7 +159,7 @@ fn transfer_rates(best: &Spec) -> impl Iterator<Item = Hypothesis> {
     })
 }
 
-/// Transfer times of a block in microseconds, in steps of about the square root of two.
+/// Transfer times of a block in microseconds, each about 1.4 times the previous one.
 const TRANSFER_TIMES_US: [f64; 12] = [
     5.0, 7.0, 10.0, 14.0, 20.0, 28.0, 40.0, 56.0, 80.0, 112.0, 160.0, 224.0,
 ];
@@ -243,10 +243,10 @@ fn repair(buffer: &mut Buffer) {
 /// Likely watermarks, as fractions of `watermark_of`.
 const MARKS: [f64; 6] = [0.0, 0.1, 0.25, 0.5, 0.75, 1.0];
 
-/// A function that adds the hypothesis of a change to the buffer.
+/// A function that adds a hypothesis, given the change that it makes to the buffer.
 type Push<'a> = dyn FnMut(&dyn Fn(&mut Buffer)) + 'a;
 
-/// Returns changes of several related keys that have little effect unless made together.
+/// Returns hypotheses that change related keys together, because each alone has little effect.
 fn pairwise_changes(best: &Spec, writes: bool) -> Vec<Hypothesis> {
     let mut hypotheses = Vec::new();
     let mut push = |change: &dyn Fn(&mut Buffer)| {

@@ -2,13 +2,13 @@
 //!
 //! # Hypothesis
 //! The buffer is that of the best specification so far, or differs from it in one or two keys
-//! ([`super::hypotheses`]). If no such buffer explains the trials, a beam search changes more keys
+//! ([`super::hypotheses`]). If none of these explains the trials, a beam search changes more keys
 //! at a time, or the way in which times are split between commands and the mechanism.
 //!
 //! # Test vector
-//! To compare two hypotheses, models of both replay many random vectors, and those for which the
-//! predictions differ are run ([`super::selection`]). Short and long host delays are tried, because
-//! the actual ones are not known in advance. Finally, the best one must explain random vectors.
+//! Models of two hypotheses replay many random vectors, and the vectors for which predictions
+//! differ are run ([`super::selection`]). Short and long host delays are tried, because actual
+//! delays are not known in advance. Finally, the best hypothesis must explain random vectors.
 //!
 //! # Decision
 //! Models of both hypotheses replay all trials with the observed sending times. The hypothesis that
@@ -20,7 +20,7 @@
 //! its values, or the best hypothesis from one in which the key has no effect.
 //!
 //! # Cost
-//! Two vectors for each hypothesis that is not yet refuted, about 200 in all.
+//! Two vectors for each hypothesis that is not yet refuted, about 200 in total.
 
 use std::collections::BTreeMap;
 
@@ -37,7 +37,7 @@ const MAX_ROUNDS: usize = 60;
 
 const CHECK_VECTORS: usize = 30;
 
-/// Maximum number of attempts to test a hypothesis that differs only for some host delays.
+/// Maximum number of attempts at a test if predictions differ only for some host delays.
 const MAX_ATTEMPTS: usize = 3;
 
 const MAX_CHECKS: usize = 4;
@@ -76,7 +76,7 @@ pub(super) struct Verdict {
     pub is_disputed: bool,
 }
 
-/// Tests hypotheses until all have been tested and none is better than the best one.
+/// Tests hypotheses until all have been tested and none improves on the best one.
 pub(super) fn infer(context: &mut Context<'_, '_>, effort: Effort) -> Result<Vec<Verdict>, Error> {
     let vectors_per_hypothesis = effort.choose([1, 2, 5]);
     let mut undistinguished = Undistinguished::default();
@@ -85,7 +85,7 @@ pub(super) fn infer(context: &mut Context<'_, '_>, effort: Effort) -> Result<Vec
         improve(context, &mut history);
         let mut open = undistinguished.remove_from(open_hypotheses(context));
         if open.is_empty() && !undistinguished.is_current(context) {
-            // Other hypotheses were indistinguishable only from an earlier best one.
+            // Hypotheses were found indistinguishable from an earlier best one, not from this one.
             undistinguished = Undistinguished {
                 best: context.best.clone(),
                 ..Undistinguished::default()
@@ -164,7 +164,7 @@ fn is_same(a: &Spec, b: &Spec) -> bool {
     a.buffer == b.buffer && a.bus == b.bus && a.overheads == b.overheads
 }
 
-/// Returns the hypotheses with one change that are not refuted.
+/// Returns the unrefuted hypotheses with one change.
 fn open_hypotheses(context: &Context<'_, '_>) -> Vec<Hypothesis> {
     let baseline = Baseline::new(context);
     let mut open = hypotheses::single_changes(&context.best, context.writes);
@@ -172,7 +172,7 @@ fn open_hypotheses(context: &Context<'_, '_>) -> Vec<Hypothesis> {
     open
 }
 
-/// Returns the hypotheses with two changes that are not refuted, though each change alone may be.
+/// Returns the unrefuted hypotheses with two changes. Each change alone may be refuted.
 fn open_pairs(context: &Context<'_, '_>, undistinguished: &Undistinguished) -> Vec<Hypothesis> {
     let baseline = Baseline::new(context);
     if undistinguished.is_current(context) && !undistinguished.pairs.is_empty() {
@@ -230,7 +230,7 @@ fn climb(context: &mut Context<'_, '_>) {
     }
 }
 
-/// Returns the best hypothesis, with the middle one of equally good values of its key.
+/// Returns the best hypothesis or, if several values of its key are equally good, the middle one.
 fn best_of(mut better: Vec<(f64, Hypothesis)>) -> Option<Hypothesis> {
     let by_margin = |a: &&(f64, Hypothesis), b: &&(f64, Hypothesis)| a.0.total_cmp(&b.0);
     let (min, best) = better.iter().min_by(by_margin)?;
@@ -285,7 +285,7 @@ fn verdicts(context: &Context<'_, '_>, undistinguished: &Undistinguished) -> Vec
         let Some(key) = key else {
             continue;
         };
-        // The certainty of a value is that against its strongest competitor.
+        // The certainty of a value is measured against its strongest competitor.
         let is_worse = |worst: &Verdict| found.agreed < worst.agreed;
         if verdicts[key].as_ref().is_none_or(is_worse) {
             verdicts[key] = Some(found);
@@ -311,7 +311,7 @@ fn verdicts(context: &Context<'_, '_>, undistinguished: &Undistinguished) -> Vec
     verdicts
 }
 
-/// Maximum numbers of unexplained and of explained trials by which hypotheses are compared.
+/// Maximum numbers of unexplained and of explained trials used to compare hypotheses.
 const SAMPLE_SIZES: [usize; 2] = [16, 24];
 
 #[derive(Default)]
@@ -453,7 +453,7 @@ struct Misfit {
 }
 
 impl Misfit {
-    /// Also tries slightly shifted times: a small error may decide whether a sector is caught.
+    /// Also tries slightly shifted times, because a small error may decide if a sector is caught.
     fn new(context: &Context<'_, '_>, model: &Core, trial: &Trial) -> Self {
         let mut best = Self::with_shift(context, model, trial, 0.0);
         if !best.fails {
@@ -487,7 +487,7 @@ impl Misfit {
     }
 }
 
-/// The misfit of the best hypothesis with each trial.
+/// The misfit of the best hypothesis for each trial.
 struct Baseline(Vec<Misfit>);
 
 impl Baseline {
@@ -515,7 +515,7 @@ impl Baseline {
         (0..self.0.len()).map(|trial| self.margin(context, other, trial))
     }
 
-    /// Returns true if a hypothesis is not refuted by the trials `first` and the others.
+    /// Returns true if no trials refute a hypothesis. Checks the trials in `first` before others.
     fn is_open(&self, context: &Context<'_, '_>, spec: &Spec, first: &[usize]) -> bool {
         let model = context.model(spec);
         let max = REFUTATION + 2.0 * MAX_EVIDENCE;
@@ -542,7 +542,7 @@ impl Baseline {
         opposing.into_iter().map(|(trial, _)| trial).collect()
     }
 
-    /// Returns how much worse a model fits all trials. Stops early once that exceeds `max`.
+    /// Returns how much worse a model fits all trials. Stops early once the loss exceeds `max`.
     fn loss(&self, context: &Context<'_, '_>, other: &Core, max: f64) -> f64 {
         let mut sum = 0.0;
         for trial in (0..self.0.len()).rev() {

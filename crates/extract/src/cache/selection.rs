@@ -97,7 +97,7 @@ struct Target<'h> {
     uncertain: Vec<TestVector>,
 }
 
-/// Predicts when the commands of a vector are sent and when they end, for this host delay.
+/// Predicts when the commands of a vector are sent and when they end, given the host delay.
 fn timeline(model: &Core, vector: &TestVector, delay: f64) -> Vec<(f64, f64)> {
     let mut replay = Replay::new(model, vector.first, START);
     let mut ended = START;
@@ -236,7 +236,7 @@ fn push_run(
     }
 }
 
-/// Appends a read of blocks that read-ahead should just reach, or of those a track later.
+/// Appends a read of blocks that read-ahead should just reach, or of blocks one track later.
 fn push_chase(
     context: &mut Context<'_, '_>,
     generation: &mut Generation,

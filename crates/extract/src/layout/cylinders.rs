@@ -1,4 +1,4 @@
-//! Determines which tracks form a cylinder if skews do not reveal it.
+//! Determines which tracks form a cylinder if skews do not reveal that.
 //!
 //! # Hypothesis
 //! A seek to the next cylinder takes longer than a head switch, and a seek takes longer the more
@@ -9,7 +9,7 @@
 //! long, from the first track to each of the others.
 //!
 //! # Decision
-//! From track to track, a longer time means that a cylinder ends; from the first track, a change of
+//! From track to track, a longer time means that a cylinder ends. From the first track, a change in
 //! the time does. In both cases the ends must be equally far apart.
 //!
 //! # Confidence
@@ -106,7 +106,7 @@ fn from_longer(times: &[Time]) -> Option<Cylinders> {
 /// Finds cylinders among times from the first track to the others: a change starts a cylinder.
 fn from_changes(times: &[Time]) -> Option<Cylinders> {
     let differs = |&n: &usize| exceeds(times[n], times[n - 1]) || exceeds(times[n - 1], times[n]);
-    // Time n is that to track n + 1, so a cylinder ends with track n.
+    // Time n is the time to track n + 1, so a cylinder ends with track n.
     let ends: Vec<usize> = (1..times.len()).filter(differs).collect();
     regular_cylinders(&ends, times.len())
 }

@@ -8,8 +8,8 @@
 //! Pairs of reads ([`crate::mtbrc`]) that seek outward. Some cross a boundary, from the first
 //! cylinders after it to the last ones before it. Others stay within the largest zone, over all
 //! short distances, where measured curves are uneven, and over distances that take about as long as
-//! crossing a boundary. If several numbers of empty cylinders explain the times, they are measured
-//! more exactly.
+//! crossing a boundary. If several numbers of empty cylinders explain the times, the times are
+//! measured more exactly.
 //!
 //! # Decision
 //! The number of empty cylinders is the one for which seeks across the boundary take as long as
@@ -19,9 +19,9 @@
 //! preferred.
 //!
 //! # Confidence
-//! Exact if one more cylinder takes 0.005 ms longer and completions do not scatter. Otherwise the
-//! range of numbers that fit is reported. The count cannot exceed the cylinders of the largest
-//! zone.
+//! Exact if one more cylinder takes at least 0.005 ms longer and completions do not scatter.
+//! Otherwise the range of numbers that fit is reported. The count cannot exceed the number of
+//! cylinders of the largest zone.
 //!
 //! # Cost
 //! About 30 pairs per boundary, and 15 for each of 40 to 80 distances.
@@ -45,7 +45,7 @@ use crate::{Disk, Error, Setup};
 pub struct EmptyCylinders {
     /// The number of empty cylinders before each zone except the first.
     pub cylinders: Vec<u32>,
-    /// Assumptions where seek times are inconclusive, each a full sentence.
+    /// Assumptions made where seek times are inconclusive, each a full sentence.
     pub assumed: Vec<String>,
 }
 
@@ -96,7 +96,7 @@ const ANGLE_UNCERTAINTY: f64 = 0.15;
 /// A number is ruled out if its error exceeds the smallest error by this much.
 const REFUTATION: f64 = 4.0;
 
-/// Counts the empty cylinders between zones, using only reads. The layout must have none yet.
+/// Counts the empty cylinders between zones, using only reads. The layout must not have any yet.
 pub fn measure(
     disk: &mut Disk<'_>,
     setup: &Setup<'_>,
@@ -164,7 +164,7 @@ fn choose(candidates: &[Candidate], common: Option<u32>) -> u32 {
     }
 }
 
-/// Returns the first and the last cylinder of a zone that hold blocks.
+/// Returns the first and the last of the cylinders of a zone that hold blocks.
 fn used_range(layout: &Layout, zone: &Zone) -> (u32, u32) {
     let has_blocks = |cylinder: &u32| Track::first_in_cylinder(layout, *cylinder).is_some();
     let all = zone.first_cylinder..zone.end_cylinder;
@@ -208,7 +208,7 @@ impl Seeks<'_, '_> {
         Ok(search.found)
     }
 
-    /// Returns the lead of an outward seek within the largest zone; measures it unless it is known.
+    /// Returns the lead of an outward seek within the largest zone. Measures it unless it is known.
     fn time_within(
         &mut self,
         distance: u32,
@@ -344,7 +344,7 @@ struct Candidate {
     error: f64,
 }
 
-/// Returns all short distances, then some in steps of 10 %: curves are monotonic in between.
+/// Returns all short distances, then some in steps of 10 %, because curves are monotonic.
 fn short_and_long(reach: u32) -> impl Iterator<Item = u32> + Clone {
     let next = move |last: &u32| (*last < reach).then(|| (last + (last / 10).max(1)).min(reach));
     std::iter::successors(Some(1), next)

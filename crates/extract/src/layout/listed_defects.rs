@@ -2,11 +2,11 @@
 //! order of heads, the index mark, or reallocated blocks.
 //!
 //! # Reallocated blocks
-//! The sector of a listed defect that is not slipped used to hold a block, which is now on a spare
+//! If the sector of a listed defect is not slipped, it used to hold a block that is now on a spare
 //! of its region. That block is read. If the read does not end at the angle of the defect, the
-//! block is assumed to be on the first free spare at the angle where the read ends; a spare at the
-//! same angle on another track would look the same. If there is none, the block counts as lost.
-//! This costs one or two reads for each defect that is not slipped.
+//! block is assumed to be on the first free spare at the angle where the read ends. A spare at the
+//! same angle on another track would look the same. If no such spare is free, the block counts as
+//! lost. This costs one or two reads for each defect that is not slipped.
 
 use std::collections::BTreeSet;
 
@@ -20,7 +20,7 @@ use super::zone_map::IN_LINE;
 use crate::defects::{WHOLE_TRACK, sector};
 use crate::{Error, PhysicalAddress};
 
-/// A slipped unit and a listed defect that must be the same, as no others are on their cylinder.
+/// A slipped unit and a listed defect that must be the same, because their cylinder has no other.
 struct SlipPair {
     unit: Unit,
     listed: PhysicalAddress,
@@ -213,7 +213,7 @@ fn rotation_to_index(geometry: &Geometry, pairs: &[SlipPair]) -> Option<f64> {
         Some(turn - turn.floor())
     };
     let turns: Vec<f64> = pairs.iter().filter_map(turn).collect();
-    // The value that is close to most others, within half a sector of the shortest tracks.
+    // Choose the value that most others are close to, within half a sector of the shortest tracks.
     let near = |turn: f64| {
         let deviations = turns.iter().map(move |other| angle_to(turn, *other));
         deviations.filter(|deviation| deviation.abs() < 1e-3)
@@ -240,7 +240,7 @@ fn rotate(geometry: &mut Geometry, turn: f64) {
     }
 }
 
-/// Where the blocks of the listed defects that are not slipped are.
+/// The locations of the blocks of listed defects that are not slipped.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Reallocations {
     /// Defective units, each with the spare that holds its blocks.

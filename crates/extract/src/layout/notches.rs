@@ -14,7 +14,7 @@
 //!
 //! # Decision
 //! Reported values are checked for consistency and against reads. Zone boundaries must be cylinder
-//! boundaries, and all tracks of a zone must be like its first ones; otherwise this method fails.
+//! boundaries, and all tracks of a zone must be like its first ones. Otherwise this method fails.
 //! Sectors per track, heads and skews are measured. If pages report other values, the measured ones
 //! are used, and a note says so.
 //!
@@ -103,10 +103,10 @@ pub fn measure(
     Ok(found)
 }
 
-/// Returns the number of empty cylinders before the first block of a zone, and whether it is
+/// Returns the number of empty cylinders before the first block of a zone, and true if it is
 /// certain. It is the number that puts the most slips on cylinders with listed defects. If defects
-/// do not determine it, all except spare tracks are assumed to be in front, or none in the last
-/// zone.
+/// do not determine it, all empty cylinders except spare tracks are assumed to be in front, or none
+/// in the last zone.
 fn empty_in_front(
     zone: &NotchZone<'_>,
     map: &ZoneMap,
@@ -305,7 +305,7 @@ fn read_notch(disk: &mut Disk<'_>, active: u16) -> Result<ReportedZone, Error> {
     let all_ones = first == u32::MAX || last == u32::MAX;
     Ok(ReportedZone {
         blocks: (!all_ones).then_some((first.into(), last.into())),
-        // Three bytes of cylinder and one of head.
+        // Three bytes for the cylinder and one for the head.
         cylinders: (
             cylinders.starting_boundary >> 8,
             cylinders.ending_boundary >> 8,

@@ -1,4 +1,4 @@
-//! Angles of blocks, derived from the times at which reads of them complete.
+//! Angles of blocks, derived from the completion times of reads.
 //!
 //! A read of one block from the media completes a constant time after the block has passed. The
 //! completion time in revolutions is therefore the angle at which the block ends, plus a constant.
@@ -27,10 +27,10 @@ pub(super) struct Phases<'d, 't> {
 }
 
 /// Natural log odds needed to accept that a block is at its expected angle rather than a sector
-/// off, and to reject that. Rejection needs more, because few blocks are at another angle.
+/// off, and to reject that. Rejection needs higher odds, because few blocks are at another angle.
 const LOG_ODDS: (f64, f64) = (10.5, 12.0);
 
-/// Maximum number of reads per check for every check of a layout to distinguish sectors.
+/// Maximum number of reads per check with which every check of a layout distinguishes sectors.
 const READS_PER_CHECK_MAX: f64 = 60.0;
 
 struct Clock {
@@ -47,7 +47,7 @@ struct Clock {
 }
 
 impl Clock {
-    /// Number of marks in the fit: the speed of a spindle drifts over minutes.
+    /// Number of marks in the fit. It is limited because a spindle's speed drifts over minutes.
     const MARKS: usize = 64;
 
     fn new(period_ns: f64) -> Self {
@@ -263,8 +263,8 @@ impl<'d, 't> Phases<'d, 't> {
         Ok((sum / f64::from(Self::READS_MAX)).abs() < tolerance)
     }
 
-    /// Returns true if one read is accurate to `tolerance` revolutions. This means twelve standard
-    /// deviations, because thousands of reads must be right and skews are sums of them.
+    /// Returns true if one read is accurate to `tolerance` revolutions. The tolerance must be
+    /// twelve standard deviations, because thousands of reads must be right and skews add up.
     pub fn resolves(&self, tolerance: f64) -> bool {
         4.0 * self.uncertainty(1) < tolerance
     }
@@ -341,7 +341,7 @@ pub(super) fn angle_to(from: f64, to: f64) -> f64 {
 
 /// Number of reads that determine whether a block is on the track.
 const ROUGH_READS: u32 = 36;
-/// Maximum number of attempts: a track may have slipped sectors, or end soon.
+/// Maximum number of tracks to try, because a track may have slipped sectors or end soon.
 const TRACKS: u32 = 6;
 /// Target standard deviation of the number of sectors.
 const SECTORS_DEVIATION: f64 = 0.11;
@@ -359,8 +359,8 @@ impl Phases<'_, '_> {
     /// Measures the sectors per track, using many reads, on the track of block `first` or a later
     /// one.
     ///
-    /// The angle of a sector is the angle between two blocks divided by their distance. It is more
-    /// accurate over longer distances, so these grow until blocks are out of line.
+    /// The angle of a sector is the angle between two blocks divided by their distance. The result
+    /// is more accurate over longer distances, so distances grow until blocks are out of line.
     pub fn sectors_per_track(&mut self, first: u64) -> Result<SectorsPerTrack, Error> {
         let mut from = first;
         for _ in 0..TRACKS {

@@ -2,9 +2,9 @@
 //!
 //! # Hypothesis
 //! A read of one block from the media completes a constant time after the block has passed. The
-//! difference between two completion times, ignoring whole revolutions, is therefore that between
-//! two angles. Along a track the angle grows by the same step from block to block; at the end of a
-//! track it jumps by the skew.
+//! difference between two completion times, ignoring whole revolutions, is therefore the difference
+//! between two angles. Along a track the angle grows by the same step from block to block; at the
+//! end of a track it jumps by the skew.
 //!
 //! # Test vector
 //! One-block reads with force unit access, after 20 random ones (worthington96 section 5.2). The
@@ -21,8 +21,8 @@
 //! explanations may be ignored, and slips inside tracks with their own spare sectors are not
 //! searched for. If a check would take more than 60 reads, checks distinguish only tracks
 //! (`coarse`), because skews are much longer than sectors. A jump may be due to slipped sectors,
-//! slipped tracks or spare space; the explanation that predicts the following tracks and skips the
-//! fewest positions is chosen. If there is none, the next zone begins.
+//! slipped tracks or spare space. The explanation that predicts the following tracks and skips the
+//! fewest positions is chosen. If nothing explains it, the next zone begins.
 //!
 //! # Confidence
 //! Track boundaries, zones, and slips that move a checked block are exact. Where checks distinguish
@@ -30,13 +30,13 @@
 //! line with the previous one may begin one track too early or too late. Angles are relative to the
 //! first block. Empty cylinders before the first zone and the order of heads cannot be observed.
 //! Zones are assumed to be adjacent until seeks show how many empty cylinders are between them
-//! ([`super::empty`]). If skews do not reveal which tracks form a cylinder, for example because
-//! they are equal, head switch and seek times do (`cylinders`).
+//! ([`super::empty`]). If skews do not reveal which tracks form a cylinder, for example because all
+//! are equal, head switch and seek times are used instead (`cylinders`).
 //!
 //! # Cost
 //! One command per check, which takes about one revolution. 50 to 150 checks per zone, one per
 //! region of the sparing scheme, and about 20 for each slip. A check takes one read or, if
-//! completions scatter by more than a fiftieth of a sector, about 22 times the square of their
+//! completions scatter by more than a fiftieth of a sector, about 22 s² reads, where s is their
 //! standard deviation in sectors. A check that distinguishes only tracks takes about three reads,
 //! and the first tracks of a zone take about 2,000, half of them for skews. If a check that
 //! distinguishes sectors would take more than 2,000 reads, no layout is derived, because skews
@@ -317,7 +317,7 @@ impl<'d, 't> TimingLocator<'d, 't> {
         Ok(patterns.swap_remove(whole.unwrap_or(0)))
     }
 
-    /// Chooses the pattern of the first zone. If skews do not determine it, times of movements do.
+    /// Chooses the pattern of the first zone. If skews do not determine it, movement times do.
     fn first_pattern(&mut self, runs: &[Run], patterns: Vec<Pattern>) -> Result<Pattern, Error> {
         let is_only = patterns.len() == 1;
         let skew = |pattern: &Pattern| pattern.tracks.cylinder_skew;

@@ -12,8 +12,8 @@
 //! expected.
 //!
 //! # Decision
-//! The answers of the drive are assumed to be true. If blocks are in line at both ends of a stretch
-//! without spares, so are all blocks in between.
+//! The answers of the drive are assumed to be correct. If blocks are in line at both ends of a
+//! stretch without spares, so are all blocks in between.
 //!
 //! # Confidence
 //! Exact, except that blocks reallocated in the middle of a stretch go unnoticed unless their
@@ -174,7 +174,7 @@ impl TranslationLocator<'_, '_> {
         Ok(bad)
     }
 
-    /// Removes blocks on the first cylinder of the next zone, because zones end with a cylinder.
+    /// Removes blocks on the next zone's first cylinder, because zones end with a whole cylinder.
     fn end_with_cylinder(&mut self, zone: &mut ZoneMap, capacity: u64) -> Result<(), Error> {
         self.end_in_line(zone)?;
         let next = zone.next();
@@ -190,7 +190,7 @@ impl TranslationLocator<'_, '_> {
         Ok(())
     }
 
-    /// Removes blocks at the end that are not in line, which a coincidence may have hidden.
+    /// Removes blocks at the end that only appeared to be in line by coincidence.
     fn end_in_line(&mut self, zone: &mut ZoneMap) -> Result<(), Error> {
         let missing = zone.missing();
         let (mut in_line, mut beyond) = (zone.gaps.last().map_or(0, |gap| gap.end), zone.end());
@@ -294,7 +294,7 @@ fn pattern(runs: &[Run], before: Option<&Tracks>) -> Tracks {
         _ => false,
     };
     let front = spares_in_front(runs, sectors);
-    // The start of a track, including positions without blocks.
+    // Returns the start of a track, including positions without blocks.
     let begin = |run: &Run| {
         let is_other = alternates && run.cylinder.abs_diff(first.cylinder) % 2 == 1;
         let head = if begins_down != is_other {
@@ -334,8 +334,8 @@ fn changes_cylinder(pair: &&[Run]) -> bool {
     pair[0].cylinder != pair[1].cylinder
 }
 
-/// Returns the number of positions without blocks at the front of each cylinder: what its first
-/// track lacks, if its last track is full.
+/// Returns the number of positions without blocks at the front of each cylinder: the shortfall of
+/// its first track, if its last track is full.
 fn spares_in_front(runs: &[Run], sectors: u64) -> u64 {
     let shortfalls = |side: usize| {
         let across = runs.windows(2).filter(changes_cylinder);

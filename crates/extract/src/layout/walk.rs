@@ -2,11 +2,11 @@
 //!
 //! If the positions of two blocks are as far apart as their numbers, all blocks in between are in
 //! line. So steps grow while blocks are in line, and then a bisection finds the first one that is
-//! not. Before that block there are either positions without blocks or the end of the zone, which
-//! the next tracks decide. Once positions without blocks recur at the end (or the front) of regions
-//! of equal size, one check per region is enough unless it has slips.
+//! not. Just before that block, there are positions without blocks, or the zone ends; the tracks
+//! that follow tell which. Once positions without blocks recur at the end (or the front) of regions
+//! of equal size, one check per region is enough unless the region has slips.
 //!
-//! If checks distinguish only tracks, a slip is noticed, and recorded, at the end of its track, so
+//! If checks distinguish only tracks, a slip is noticed and recorded at the end of its track, so
 //! other blocks of the track may be a few sectors from their recorded positions.
 
 use super::zone_map::{Tracks, ZoneMap};
@@ -46,8 +46,8 @@ pub(super) trait BlockLocator {
         Ok(true)
     }
 
-    /// Returns the number of sectors slipped between two blocks of a track, the first of which is
-    /// at its position; `None` if it cannot be measured.
+    /// Returns the number of sectors slipped between two blocks of a track, given that the first is
+    /// at its position; `None` if the number cannot be measured.
     fn slips_between(&mut self, _: &Tracks, _: [Placement; 2]) -> Result<Option<u64>, Error> {
         Ok(None)
     }
@@ -102,7 +102,7 @@ impl<'a, L: BlockLocator> Walk<'a, L> {
     const RUNS_AHEAD: u64 = 24;
     /// Maximum number of repetitions of a search that contradicts itself.
     const MAX_REPETITIONS: u32 = 3;
-    /// How many tracks back other blocks are also checked, if checks do not resolve sectors.
+    /// Distances in tracks of earlier blocks to check as well if checks do not resolve sectors.
     const TRACKS_BACK: [u64; 2] = [13, 31];
 
     /// Maps a zone from a block at a position to the end of the zone.
@@ -255,7 +255,7 @@ impl<'a, L: BlockLocator> Walk<'a, L> {
         Ok(None)
     }
 
-    /// Like [`Self::deviation`], but confirms the result if checks are costly, thus unreliable.
+    /// Like [`Self::deviation`], but confirms the result if checks are costly and so unreliable.
     fn confirmed_deviation(&mut self, end: u64) -> Result<Option<u64>, Error> {
         let mut found = self.deviation(end)?;
         for _ in 0..Self::MAX_REPETITIONS {
@@ -287,7 +287,7 @@ impl<'a, L: BlockLocator> Walk<'a, L> {
             if !self.is_far_in_line(last, last_position)? {
                 break last;
             }
-            // Also check the previous track: the next zone may be in line by coincidence.
+            // Also check the previous track, because the next zone may be in line by coincidence.
             let back = last_position % self.sectors() + 1;
             let is_off = tracks > 1 && !self.is_in_line(last - back, last_position - back)?;
             if is_off && last - back >= good {
@@ -326,7 +326,7 @@ impl<'a, L: BlockLocator> Walk<'a, L> {
     }
 
     /// Returns the first block of `good..=bad` that is not in line, given that `bad` is not. Probes
-    /// the ends of tracks, then nearby blocks: others may be in line by coincidence.
+    /// the ends of tracks, then nearby blocks, because others may be in line by chance.
     fn bisect(&mut self, mut good: u64, mut bad: u64) -> Result<u64, Error> {
         loop {
             let mut middle = good + (bad - good) / 2;
@@ -342,7 +342,7 @@ impl<'a, L: BlockLocator> Walk<'a, L> {
             }
         }
         if !self.resolves_sectors() {
-            // A deviation at the end of a track does not show on the next one.
+            // A deviation at the end of a track is not visible on the next one.
             let position = self.expected(good);
             let last = good + self.zone.tracks.track_end(position) - position - 1;
             if last < bad {
@@ -413,7 +413,7 @@ impl<'a, L: BlockLocator> Walk<'a, L> {
         self.zone.gaps.last().map_or(0, |gap| gap.end)
     }
 
-    /// Returns candidate positions of block `at` beyond `position`, which `held` blocks precede.
+    /// Returns candidate positions for block `at` beyond `position`, which follows `held` blocks.
     fn positions(&mut self, at: u64, position: u64, held: u64) -> Result<Vec<u64>, Error> {
         let tracks = &self.zone.tracks;
         let mut positions = self.locator.positions(tracks, at, position + 1)?;
@@ -429,8 +429,8 @@ impl<'a, L: BlockLocator> Walk<'a, L> {
         Ok(positions)
     }
 
-    /// Returns true if most of the track after block `at` is in line, which it would not be if
-    /// another zone had begun. A long gap must leave half a track. True unless checks are costly.
+    /// Returns true if most of the track after block `at` is in line, so that no other zone begins
+    /// there. A long gap must leave half a track. Always returns true if checks are cheap.
     fn may_continue(&mut self, at: u64, position: u64) -> Result<bool, Error> {
         if !self.is_costly() {
             return Ok(true);
@@ -446,7 +446,7 @@ impl<'a, L: BlockLocator> Walk<'a, L> {
         self.is_at(at + max, position + max)
     }
 
-    /// Returns the number of positions up to the spares of the region; the maximum if unknown.
+    /// Returns the number of positions before the region's spares, or `u64::MAX` if it is unknown.
     fn blocks_left_in_region(&self, position: u64) -> u64 {
         let Some(rule) = self.rule.filter(|rule| !rule.front) else {
             return u64::MAX;
@@ -467,9 +467,9 @@ impl<'a, L: BlockLocator> Walk<'a, L> {
             || from.is_multiple_of(tracks.cylinder())
     }
 
-    /// Returns the number of further gaps to expect if the gap is inside a track of a cylinder that
-    /// began regularly, because no zone ends there. If blocks may be in line by coincidence, the
-    /// next track must also continue without a gap, unless the gap is short.
+    /// If the gap is inside a track of a cylinder that began regularly, no zone ends there, and
+    /// this returns the number of further gaps to expect. If blocks may be in line by coincidence,
+    /// the next track must also continue without a gap, unless the gap is short.
     fn slips_here(&mut self, at: u64, position: u64) -> Result<Option<u32>, Error> {
         let tracks = &self.zone.tracks;
         let begin = self.position / tracks.cylinder() * tracks.cylinder();
@@ -501,8 +501,8 @@ impl<'a, L: BlockLocator> Walk<'a, L> {
         Ok(is_short.then_some(Self::TRACKS_AHEAD as u32))
     }
 
-    /// Returns the number of further gaps if this zone continues with block `at` at `position`: if
-    /// two of the next tracks are full, or most lack the same number of blocks.
+    /// Returns the number of further gaps if this zone continues with block `at` at `position`. It
+    /// does so if two of the next tracks are full, or if most lack the same number of blocks.
     fn continues(&mut self, at: u64, position: u64) -> Result<Option<u32>, Error> {
         let sectors = self.sectors();
         let (mut at, mut position) = (at, position);

@@ -1,5 +1,5 @@
 //! The tracks of a zone, the positions on them that hold blocks, and the pattern of skews that the
-//! first tracks follow. No sparing scheme is known yet.
+//! first tracks follow. The sparing scheme is not known yet.
 //!
 //! A position is the number of a sector within its zone, counted from 0 in the order of the tracks
 //! as in [`diskarm_core::geometry`], whether or not it holds a block.
@@ -42,7 +42,7 @@ impl Tracks {
         let first = track * self.sectors;
         let count = self.rotations.partition_point(|&(from, _)| from <= first);
         let turned = count.checked_sub(1).map_or(0, |at| self.rotations[at].1);
-        // Reduced at each step so that whole skews stay exact.
+        // Reduce at each step, so that whole skews stay exact.
         let angle = self.offset
             + self.cylinder_turn() * cylinder as f64
             + self.track_skew * offset as f64
@@ -235,7 +235,7 @@ fn close(one: f64, other: f64) -> bool {
     (one - other).abs() < 2.0 * IN_LINE
 }
 
-/// Returns the period with which jumps repeat, if they do so; `None` if all are equal.
+/// Returns the period with which jumps repeat; `None` if they do not, or if all are equal.
 pub(super) fn period(jumps: &[f64]) -> Option<usize> {
     let repeat = |period: usize| {
         let mut pairs = jumps.iter().zip(&jumps[period..]);
@@ -318,7 +318,7 @@ impl Pattern {
         };
         let head = period - 1 - last;
         let offset = |n: usize| runs[n].start - before(n) - tracks.track_angle((head + n) as u64);
-        // Angles wrap around, so offsets are chosen near the first one.
+        // Angles wrap around, so offsets are chosen close to the first one.
         let (zero, half) = (offset(0), revolution / 2.0);
         let unwrapped = |n: usize| zero + (offset(n) - zero + half).rem_euclid(revolution) - half;
         let offsets: Vec<f64> = (0..runs.len()).map(unwrapped).collect();
@@ -336,8 +336,8 @@ impl Pattern {
     }
 }
 
-/// Returns the number of positions without blocks at the front of each cylinder: what its first
-/// track lacks, if its last track is full.
+/// Returns the number of positions without blocks at the front of each cylinder: the shortfall of
+/// its first track, if its last track is full.
 fn front(runs: &[Run], sectors: u64, period: usize, last: usize) -> f64 {
     let is_last = |n: usize| n % period == last;
     let shortfall = |n: usize| (sectors - runs[n].blocks) as f64;

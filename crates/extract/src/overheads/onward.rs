@@ -7,10 +7,10 @@
 //!
 //! # Test vector
 //! Two pairs of requests. In both, the first request is on some track. The second request of one
-//! pair is for the last sector of that track, and that of the other pair for two sectors across the
-//! end of the track. The second requests are sent between an eighth and five eighths of a
-//! revolution, at random, before they would just catch the last sector. Gaps of different lengths
-//! are tried, shortest first.
+//! pair is for the last sector of that track. In the other pair, it is for two sectors across the
+//! end of the track. The second requests are sent at a random time, from an eighth to five eighths
+//! of a revolution before they would just catch the last sector. Gaps of different lengths are
+//! tried, shortest first.
 //!
 //! # Decision
 //! Both second requests must end at the angles of their last sectors, as misses do; hits end a
@@ -19,7 +19,7 @@
 //! both sectors have passed, or a revolution later.
 //!
 //! # Confidence
-//! At each gap, two vectors must agree before two are inconclusive, or three with noise. A head
+//! At each gap, two vectors (three with noise) must agree before as many are inconclusive. A head
 //! that arrives in time takes no longer than the gap, but may take less.
 //!
 //! # Cost
@@ -41,7 +41,7 @@ const MIN_DIFFERENCE_NS: f64 = 1e3;
 const MAX_ROUNDING_NS: f64 = 10.0;
 /// Number of vectors that must agree for a pause, without and with noise.
 const MIN_AGREEING: [u32; 2] = [2, 3];
-/// Tolerated error of completion times as a fraction of a revolution: writes vary.
+/// Tolerated error of completion times, in revolutions. Those of writes vary.
 const MAX_ERROR_SHARE: f64 = 1.0 / 32.0;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,7 +64,7 @@ struct Place {
 impl Leads<'_, '_> {
     /// Returns the shortest pause between two tracks of a cylinder that lets a request continue on
     /// the second track; `lead` is the lead of a request on the first. Returns `None` if no pause
-    /// does, or if the pause is not shorter than the head `switch` of pairs, if known.
+    /// does so, or if the pause is no shorter than the known head `switch` of pairs.
     pub(super) fn shortest_pause(
         &mut self,
         access: Access,
@@ -126,7 +126,7 @@ impl Leads<'_, '_> {
         self.end_of_second(access, &place.from, &place.across, 2, lead)
     }
 
-    /// Classifies a pair: its second request ends at the first pass of its sectors, or later.
+    /// Classifies a pair by whether its second request ends when its sectors first pass, or later.
     fn end_of_second(
         &mut self,
         access: Access,
@@ -217,7 +217,7 @@ mod tests {
         pauses
     }
 
-    /// Measures with a host delay up to 0.1 ms above `delay`, optionally on a drive ignoring FUA.
+    /// Measures with a host delay from `delay` to 0.1 ms more. The drive may ignore FUA.
     fn found(
         given: &Spec,
         access: Access,

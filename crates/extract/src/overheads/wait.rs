@@ -1,8 +1,8 @@
 //! Measures how the media wait for the data of a write.
 //!
 //! # Hypothesis
-//! The media transfer starts when a number of sectors have arrived, or all of a smaller write. If
-//! the bus is slower than the media, no sector may pass before its data arrive.
+//! The media transfer starts when a number of sectors have arrived, or all sectors of a smaller
+//! write. If the bus is slower than the media, no sector may pass before its data arrive.
 //!
 //! # Test vector
 //! Writes of increasing size after a write on the same track. If each further sector lengthens the
@@ -12,13 +12,13 @@
 //! For each further sector, a wait for data lengthens the lead of writes on one track by the bus
 //! time of a sector, and a slow bus by the difference between its bus time and its media time.
 //! Between two tracks the media pause, and a slow bus catches up: a write across the end of a track
-//! then has a shorter lead than an equally long write on one track. A wait for data stays the same.
-//! If each further sector lengthens the lead by a large part of a revolution, the media are missing
-//! sectors for another reason, and neither bus nor wait is determined.
+//! then has a shorter lead than an equally long write on one track. If the media wait for data,
+//! both leads are equal. If each further sector lengthens the lead by a large part of a revolution,
+//! the media are missing sectors for another reason, and neither bus nor wait is determined.
 //!
 //! # Confidence
-//! That of the leads. If the gap between tracks is too short, a slow bus and a wait cannot be
-//! distinguished, which is reported ([`Undetermined`]). Of both, only the slow bus is reported.
+//! That of the leads. If the gap between tracks is too short to distinguish a slow bus from a wait,
+//! this is reported ([`Undetermined`]). If a drive has both, only the slow bus is reported.
 //!
 //! # Cost
 //! About 100 pairs for each of up to twelve sizes.
@@ -52,7 +52,7 @@ pub enum Undetermined {
     SlowBus,
     /// The media may wait for more sectors than were written.
     More,
-    /// The number of sectors: the media keep missing longer writes, as if the buffer were small.
+    /// The number of sectors, because longer writes miss sectors, as if the buffer were small.
     Missed,
 }
 
@@ -148,7 +148,7 @@ impl Leads<'_, '_> {
     }
 
     /// Returns true if each sector of a write lengthens the lead because the media would overtake
-    /// the bus; `None` if unknown. Several are written, because the effect of one is small.
+    /// the bus; `None` if unknown. Several sectors are written, because the effect of one is small.
     fn is_overtaken(
         &mut self,
         one: ThresholdEstimate,
@@ -177,7 +177,7 @@ impl Leads<'_, '_> {
 
     /// Measures the lead of a write of `sectors`, of which `before` precede the end of a track,
     /// after a write on that track. Also returns the pause between the tracks, in nanoseconds;
-    /// `None` if there is no such pair of tracks.
+    /// `None` if no two tracks permit it.
     fn across_tracks(&mut self, before: u16, sectors: u16) -> Result<Option<(f64, f64)>, Error> {
         let place = idle::zones(self.setup.layout)[0].clone();
         let (before, all) = (u64::from(before), u64::from(sectors));
@@ -207,8 +207,9 @@ impl Leads<'_, '_> {
         Ok(Some((search.found.median, pause)))
     }
 
-    /// Measures the number of sectors that the media wait for, at least two, and the extra wait. As
-    /// long as they wait for all, the lead grows by the time of a `sector` for each further one.
+    /// Measures the number of sectors that the media wait for, at least two, and the extra wait.
+    /// While they wait for all of a write, each further sector adds the time of a `sector` to the
+    /// lead.
     fn data_wait(&mut self, one: ThresholdEstimate, mut sector: Estimate) -> Result<Wait, Error> {
         let max = self.room();
         let (mut waits, mut beyond, mut next) = (2, None, 4.min(max));

@@ -16,7 +16,7 @@ use crate::{Disk, Effort, Error, Estimate, Setup};
 
 /// Number of trials that must confirm each end of an interval.
 const CONFIRMATIONS: u32 = 3;
-/// The same if seek times over a neighbouring distance vary.
+/// Number that must do so if seek times over a neighbouring distance vary.
 const CONFIRMATIONS_NEAR_SCATTER: u32 = 20;
 /// Target half-width of the interval when directions are compared, in nanoseconds.
 const RESOLUTION: f64 = 3e3;
@@ -210,7 +210,7 @@ impl<'a, 'd> Curve<'a, 'd> {
         Ok(())
     }
 
-    /// Demands more trials if any seek time has varied, and even more next to such a distance.
+    /// Requires more trials if any seek time has varied, and even more if a neighbouring one has.
     fn require(&self, distance: u32, near: Threshold) -> Threshold {
         let below = self.found.range(..distance).next_back();
         let above = self.found.range(distance..).next();
@@ -256,7 +256,7 @@ impl<'a, 'd> Curve<'a, 'd> {
 }
 
 /// Combines values with their uncertainties. Weights are inversely proportional to the square of
-/// the uncertainty, and a fifth of the total weight is cut off at either end before the mean is
+/// the uncertainty, and a fifth of the total weight is cut off at each end before the mean is
 /// taken. This limits the influence of outliers and of distances with varying seek times.
 fn typical(mut values: Vec<(f64, f64)>) -> (f64, f64) {
     values.sort_by(|a, b| a.0.total_cmp(&b.0));
@@ -277,7 +277,7 @@ fn typical(mut values: Vec<(f64, f64)>) -> (f64, f64) {
     (sum / (to - from), spread.max(total.sqrt().recip()))
 }
 
-/// Returns the reason why a distance could not be measured, unless nothing more can be measured.
+/// Returns the error of one distance as a value, unless it prevents all other measurements.
 fn unless_fatal(result: Result<(), Error>) -> Result<Option<Error>, Error> {
     match result {
         Ok(()) => Ok(None),

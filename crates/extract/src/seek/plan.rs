@@ -9,7 +9,7 @@ use crate::pairs::Pairs;
 use crate::track::Track;
 use crate::{Effort, Error};
 
-/// Target half-width of an interval: the larger of nanoseconds and a fraction of the seek time.
+/// Target half-width of an interval, in nanoseconds or, if larger, as a fraction of the seek time.
 pub(super) const TARGET_WIDTH: (f64, f64) = (6e3, 0.0025);
 
 /// Tolerated error of linear interpolation, in the form of [`TARGET_WIDTH`].
@@ -20,7 +20,7 @@ pub(super) fn target_width(time: f64) -> f64 {
     TARGET_WIDTH.0.max(TARGET_WIDTH.1 * time)
 }
 
-/// Maximum number of cylinders for which the distances are those of the paper.
+/// Maximum number of cylinders for which the paper's distances are used.
 const PAPER: u32 = 20_000;
 
 /// Returns the initial distances, up to `last` cylinders (section 5.3).
@@ -61,7 +61,7 @@ pub(crate) fn refinements(effort: Effort) -> u32 {
 /// A point of a curve: distance, time in nanoseconds, and uncertainty of the time.
 pub(crate) type Measured = (u32, f64, f64);
 
-/// Returns the middle of the interval with the largest interpolation error, unless it is small.
+/// Returns the middle of the interval with the largest interpolation error, unless that is small.
 pub(crate) fn sharpest_bend(points: &[Measured], inconclusive: &BTreeSet<u32>) -> Option<u32> {
     let slope =
         |a: usize, b: usize| (points[b].1 - points[a].1) / f64::from(points[b].0 - points[a].0);

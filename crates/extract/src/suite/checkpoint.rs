@@ -32,7 +32,6 @@ pub struct Options {
 pub struct Findings {
     pub rotation: Option<Rotation>,
     pub layout: Option<layout::LayoutFinding>,
-    /// The time after a read until the arm is free.
     pub idle: Option<Idle>,
     pub reads: Option<Reads>,
     pub seeks: Option<Seeks>,
@@ -41,7 +40,6 @@ pub struct Findings {
     /// Hits that are measured with writes.
     pub write_hits: Option<WriteHits>,
     pub write_seeks: Option<WriteSeeks>,
-    /// Minimum times between completions.
     pub mtbrcs: Vec<MtbrcFinding>,
     pub seek_commands: Option<Curves>,
     pub buffer: Option<Facts>,
@@ -77,7 +75,7 @@ impl Findings {
         Some(spec)
     }
 
-    /// Returns the seeks before reads or, if they are unknown, those of the SEEK command.
+    /// Returns the seeks before reads or, if they are unknown, those measured with SEEK commands.
     pub(super) fn any_seeks(&self) -> Option<Cow<'_, Seeks>> {
         let by_command = || Some(Cow::Owned(self.seek_commands.as_ref()?.mean()));
         self.seeks.as_ref().map(Cow::Borrowed).or_else(by_command)
@@ -154,7 +152,7 @@ impl Checkpoint {
     }
 
     /// Records that the drive is simulated from `spec`. A run continues from this checkpoint only
-    /// if it has the same specification, because the file may have been edited.
+    /// if its specification is the same, because the specification's file may have been edited.
     #[must_use]
     pub fn simulating(self, spec: &Spec) -> Self {
         let text = diskarm_drives::text::specification(spec, &|_| None);

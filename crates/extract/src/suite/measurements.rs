@@ -191,7 +191,7 @@ impl Measurement {
     }
 
     pub(super) fn seed(&self, seed: u64) -> u64 {
-        // FNV-1a, so that a new measurement does not change the seeds of the others.
+        // FNV-1a of the name, so that a new measurement does not change the seeds of the others.
         let mix = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
         self.name.bytes().fold(0xcbf2_9ce4_8422_2325 ^ seed, mix)
     }

@@ -23,7 +23,7 @@ pub enum Provenance {
         spread: Option<String>,
         samples: Option<u64>,
     },
-    /// Not measurable; assumed, with the reason as a sentence.
+    /// Assumed because it cannot be measured. The reason is a sentence.
     Assumed(String),
     /// Unknown, for this reason.
     Unknown(String),
@@ -142,7 +142,7 @@ impl Checkpoint {
         }
     }
 
-    /// Returns the reason why a measurement failed or was skipped; `otherwise` if it succeeded.
+    /// Returns the reason why a measurement failed or was skipped, or `otherwise` if it succeeded.
     fn why_not(&self, measurement: &str, otherwise: &str) -> String {
         match self.record(measurement).map(|record| &record.outcome) {
             Some(Outcome::Failed(error)) => format!("measuring {measurement} failed: {error}"),
@@ -152,7 +152,7 @@ impl Checkpoint {
         }
     }
 
-    /// Returns the provenance of a time; `otherwise` is the reason if it does not occur.
+    /// Returns the provenance of a time. `otherwise` is the reason if the time does not occur.
     fn time(
         &self,
         measurement: &str,

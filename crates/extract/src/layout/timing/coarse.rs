@@ -1,7 +1,7 @@
 //! Locates blocks if read completions scatter so much that they distinguish tracks but not sectors.
 //!
 //! From one track to the next the angle jumps by a skew, which is much longer than a sector, so the
-//! first block of each track is found exactly. The slipped sectors of a track are not: they are
+//! first block of each track is found exactly. The slipped sectors of a track are not found, but
 //! recorded at its end. Skews are assumed to be whole sectors, and are measured between tracks as
 //! far apart as possible. Important decisions take many reads.
 
@@ -29,7 +29,7 @@ const READS_MAX: f64 = 3_000.0;
 const MIN_DIFFERENCE: f64 = 4.5;
 /// Target standard deviation of a measured whole number.
 const WHOLE_DEVIATION: f64 = 0.12;
-/// Maximum number of cylinders over which skews are measured; this is accurate enough for any zone.
+/// Maximum number of cylinders over which skews are measured. It suffices for any zone.
 const MAX_CYLINDERS: u64 = 512;
 
 impl TimingLocator<'_, '_> {
@@ -38,7 +38,7 @@ impl TimingLocator<'_, '_> {
         !self.phases.resolves_sectors(sectors)
     }
 
-    /// Returns true if a block ends near an angle. This check distinguishes only tracks.
+    /// Returns true if a block ends close to an angle. This check distinguishes only tracks.
     pub(super) fn is_near(&mut self, at: u64, angle: f64) -> Result<bool, Error> {
         let away = MIN_SEPARATION * self.phases.noise;
         self.phases.is_likelier_at(at, angle, away)
@@ -227,7 +227,7 @@ impl TrackPieces {
         let off = self.all.iter().zip(&starts).map(off).sum::<f64>() / starts.len() as f64;
         let run = |(piece, start): (&TrackPiece, f64)| Run {
             start: start + off,
-            // No track holds more, even if it appears to.
+            // No track holds more blocks than this, even if it appears to.
             blocks: piece.blocks.min(sectors),
             off: 0.0,
         };
@@ -325,7 +325,7 @@ impl TimingLocator<'_, '_> {
     }
 
     /// Returns the sectors per track: the usual number of blocks plus the spare sectors that the
-    /// angle of a sector shows. That number is measured in the first zone only.
+    /// angle of a sector shows. The number of spares is measured only in the first zone.
     fn whole_sectors(&mut self, pieces: &TrackPieces) -> Result<u64, Error> {
         let usual = pieces.usual();
         if let Some(spare) = self.spare {
@@ -440,7 +440,7 @@ impl TimingLocator<'_, '_> {
         Ok(self.phases.between(from, to, reads)? * sectors as f64)
     }
 
-    /// Returns the number of reads that determines a whole number if a multiple of it is measured.
+    /// Returns the number of reads that determine a whole number if a multiple of it is measured.
     fn reads_of_whole(&self, sectors: u64, multiple: f64) -> u32 {
         let reads = 2.0 * (self.scatter(sectors) / multiple / WHOLE_DEVIATION).powi(2);
         reads.clamp(f64::from(FEW_READS), READS_MAX).ceil() as u32
@@ -485,7 +485,7 @@ impl TrackSequence<'_> {
         let on_head = |head: usize| {
             let all = self.pieces.all.iter().enumerate().skip(self.first);
             let same = all.filter(|(n, _)| (self.track + n) % self.surfaces == head);
-            // If one or two blocks are missing, they are slipped sectors.
+            // If one or two blocks are missing, their sectors are assumed to be slipped.
             let whole = |blocks: u64| if blocks + 2 < usual { blocks } else { usual };
             same.map(|(_, piece)| whole(piece.blocks)).max()
         };
@@ -494,7 +494,7 @@ impl TrackSequence<'_> {
     }
 }
 
-/// Subtracts whole revolutions from a number of sectors, leaving at most half of one either way.
+/// Subtracts whole revolutions from a number of sectors. At most half a revolution remains.
 fn wrap(turned: f64, sectors: u64) -> f64 {
     let revolution = sectors as f64;
     turned - (turned / revolution).round() * revolution

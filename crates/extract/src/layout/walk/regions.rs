@@ -84,8 +84,8 @@ impl<L: BlockLocator> Walk<'_, L> {
         Ok(is_regular)
     }
 
-    /// Returns the last end of a track, up to block `last`, at which earlier slips would show. If
-    /// checks do not resolve sectors, slips on the last track of a region do not show.
+    /// Returns the last end of a track, up to block `last`, at which earlier slips are visible. If
+    /// checks do not resolve sectors, slips on the last track of a region are not.
     fn visible_end(&self, last: u64) -> u64 {
         let back = self.expected(last) % self.sectors();
         let is_visible = self.resolves_sectors() || last <= self.block + back;
@@ -93,7 +93,7 @@ impl<L: BlockLocator> Walk<'_, L> {
     }
 
     /// Tries to pass several tracks with one check, if checks are costly and each track has its own
-    /// spare sectors, so that slips affect no other track. Returns true unless it had no effect.
+    /// spare sectors, so that slips affect no other track. Returns false if this had no effect.
     fn stride(&mut self, rule: RegionRule) -> Result<bool, Error> {
         let sectors = self.sectors();
         if !self.is_costly() || rule.front || rule.region != sectors {
@@ -147,8 +147,8 @@ impl<L: BlockLocator> Walk<'_, L> {
         Ok(false)
     }
 
-    /// Returns true if, with the further `gaps` (from, to), the region that holds blocks up to
-    /// `end` has as many positions without blocks as the rule requires.
+    /// Returns true if the region that holds blocks up to `end` has, with the further `gaps` (from,
+    /// to), as many positions without blocks as the rule requires.
     pub(super) fn completes(&self, gaps: &[(u64, u64)], end: u64) -> bool {
         let Some(rule) = self.rule else { return false };
         let begin = (end - 1) / rule.region * rule.region;
