@@ -25,7 +25,7 @@ pub struct Recalibration {
     pub lasts: Span,
 }
 
-/// The slowdown of a drive that was idle.
+/// The slowdown of a drive that has been idle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WarmUp {
     /// Minimum idle time.
@@ -40,13 +40,13 @@ pub struct Realism {
     pub places: Places,
     /// Mode pages report nominal values: the mean track length, and a round speed.
     pub nominal: bool,
-    /// Standard deviation of the observed completion times. They are normally distributed, but
-    /// never precede the sending of the task or the previous response.
+    /// Standard deviation of the normally distributed error of observed completion times. No
+    /// completion is observed before its task was sent or before the previous response.
     pub noise: Span,
     pub recalibration: Option<Recalibration>,
     pub warm_up: Option<WarmUp>,
-    /// A buffer full ratio of zero, which is then the default, lets the drive choose: it starts to
-    /// send the data of a read as soon as the transfer can finish without a pause.
+    /// Makes the default buffer full ratio zero, which lets the drive choose: it starts to send the
+    /// data of a read as soon as the transfer can finish without a pause.
     pub adaptive_ratios: bool,
     pub seed: u64,
 }

@@ -72,7 +72,7 @@ pub(crate) enum Access {
     Always,
     /// Concerns only the reservations or registrations of its own initiator.
     Own,
-    /// Returns a report, which persistent reservations always allow.
+    /// Only returns a report; persistent reservations always allow this.
     Reports,
     Reads,
     /// Reads or changes the state of the unit; for reservations it counts as a write.

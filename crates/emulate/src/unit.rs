@@ -71,7 +71,7 @@ pub enum Status {
 pub struct Response {
     pub id: u64,
     pub initiator: u64,
-    /// When the task ended; with timing noise, when it was observed to end.
+    /// The time at which the task ended or, with timing noise, was observed to end.
     pub at: Instant,
     pub status: Status,
     /// Sense data; empty unless the status is CHECK CONDITION.
@@ -82,7 +82,7 @@ pub struct Response {
 
 /// A logical unit, which answers tasks with responses.
 ///
-/// Instants never decrease from one call to the next. Every task gets one response unless it is
+/// Instants must not decrease from one call to the next. Every task gets one response unless it is
 /// aborted.
 pub struct Unit<D> {
     device: D,

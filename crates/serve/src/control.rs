@@ -49,8 +49,7 @@ pub trait PowerControl {
 
     fn facts(&self) -> &Facts;
 
-    /// Returns true if the power can be cut, which requires that the device reports when data reach
-    /// the media.
+    /// Returns true if the power can be cut: the device must report when data reach the media.
     fn can_lose_writes(&self) -> bool;
 
     fn pending_writes(&mut self) -> Vec<PendingWrite>;
@@ -277,7 +276,7 @@ pub enum Command {
         /// The exclusive end of the range.
         end: Lbn,
     },
-    /// `errors`: lists the injected bad blocks and how often they will still fail.
+    /// `errors`: lists the injected bad blocks and how many more times each will fail.
     Errors,
     /// `stats`: returns the statistics.
     Statistics,
@@ -384,8 +383,8 @@ impl TriggerEvent {
         })
     }
 
-    /// Makes the trigger wait for the `nth` such request. Returns an error about `field` if the
-    /// trigger waits for a time.
+    /// Makes the trigger wait for the `nth` request of its type. Returns an error about `field` if
+    /// the trigger waits for a time.
     pub fn with_nth(self, nth: u64, field: &str) -> Result<Self, InputError> {
         match self {
             Self::Request { stage, access, .. } => Ok(Self::Request { stage, access, nth }),

@@ -53,7 +53,7 @@ pub trait Handshake: Send + 'static {
     /// Drops the first `count` bytes of the output, which have been sent.
     fn sent(&mut self, count: usize);
 
-    /// Answers the next message if it is complete and the previous answer has been sent. With
+    /// Answers the next message if it is complete and the previous answer has been sent. If
     /// `is_full`, no connection may complete its handshake.
     fn step(&mut self, exports: &[Facts], is_full: bool) -> HandshakeStep<Self::Session>;
 }

@@ -1,4 +1,4 @@
-//! Storage for the data of exports: in a file, or in memory, optionally over a read-only file.
+//! Storage for the data of exports: a file, or memory, optionally on top of a read-only file.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -69,7 +69,7 @@ impl StoreSpec {
         }
     }
 
-    /// Returns the size of the existing file, in bytes; `None` if there is none yet.
+    /// Returns the size of the file, in bytes; `None` if it does not exist yet.
     pub fn existing_bytes(&self) -> io::Result<Option<u64>> {
         let Some(path) = self.path() else {
             return Ok(None);

@@ -27,7 +27,7 @@ impl Speed {
 
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
-    /// Start of the drive time.
+    /// The wall-clock time at which drive time starts.
     start: HostInstant,
     speed: Speed,
 }
@@ -63,7 +63,7 @@ pub trait EventSource {
     /// Returns the time of the next event, assuming no further input.
     fn next_event(&self) -> Option<Instant>;
 
-    /// Advances to `now`, or only to the next output if it is due by then; returns that output.
+    /// Advances to `now`, or to the next output if that is due by then; returns the output.
     fn advance(&mut self, now: Instant) -> Option<Self::Output>;
 
     fn time_of(output: &Self::Output) -> Instant;
@@ -105,7 +105,7 @@ impl<D: Backing> EventSource for Unit<D> {
 ///
 /// Time starts with the first input that takes time, so a trace of the requests also starts there.
 /// An input enters the model at the time of the clock, and its output is due at the time that the
-/// model computes. No method waits: the caller polls again at [`Self::next_due`].
+/// model computes. No method blocks: the caller polls again at [`Self::next_due`].
 pub struct Timeline<T: EventSource> {
     pub model: T,
     speed: Speed,
@@ -152,7 +152,7 @@ impl<T: EventSource> Timeline<T> {
         next.map(|at| clock.host_time(at))
     }
 
-    /// Returns the next output that is due by now, with its due time.
+    /// Returns the next output that is due by `now`, with its due time.
     pub fn pop_due(&mut self, now: HostInstant) -> Option<(T::Output, HostInstant)> {
         if self.outputs.is_empty() {
             self.catch_up(now);
@@ -162,7 +162,7 @@ impl<T: EventSource> Timeline<T> {
         Some((output, due))
     }
 
-    /// Returns the clock. Before time starts, returns the one to use if the last input takes time.
+    /// Returns the clock or, before time starts, the clock to use if the last input takes time.
     fn clock_or_next(&self) -> Option<Clock> {
         let start = |at| Clock::new(at, self.speed);
         self.clock.or(self.last_input.map(start))

@@ -59,8 +59,8 @@ impl Tls {
     /// The certificates of the authorities that sign client certificates.
     pub const AUTHORITY: &str = "ca-cert.pem";
 
-    /// Reads the files in `folder`, whose names are those that nbdkit and QEMU use. Clients must
-    /// encrypt. With `verifies_clients`, they must also have a certificate signed by an authority.
+    /// Reads the files in `folder`; nbdkit and QEMU use the same file names. Clients must encrypt.
+    /// If `verifies_clients`, they must also have a certificate signed by an authority.
     pub fn load(folder: &Path, verifies_clients: bool) -> Result<Self, TlsError> {
         let provider = Arc::new(ring::default_provider());
         let certificates = certificates(folder.join(Self::CERTIFICATE))?;

@@ -424,13 +424,13 @@ pub trait Service: PowerControl + Send + 'static {
     /// Handles the requests that have completed; returns the connections that have replies to send.
     fn serve_due(&mut self, clients: &mut dyn Clients<Self::Session>) -> Vec<usize>;
 
-    /// Continues long work that takes no device time; returns the connections with replies.
+    /// Continues long-running work that takes no device time; returns the connections with replies.
     fn continue_work(&mut self, _: &mut dyn Clients<Self::Session>) -> Vec<usize> {
         Vec::new()
     }
 
     /// Moves replies to the output of a session while there is room. Fails if the store fails in
-    /// the middle of a reply, which can then no longer report an error.
+    /// the middle of a reply, when it is too late to report an error.
     fn fill(&mut self, session: &mut Self::Session) -> Result<(), ConnectionError>;
 
     /// Removes a connection and aborts its requests.

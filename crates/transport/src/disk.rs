@@ -1,4 +1,4 @@
-//! A drive under test: its reads, writes, seeks and self-descriptions, with retries, limits and a
+//! A drive under test: reads, writes, seeks and reports about the drive, with retries, limits and a
 //! record of their cost.
 
 use diskarm_core::units::{Bytes, Instant, Lbn, SectorCount, Span};
@@ -139,7 +139,7 @@ pub struct Disk<'a> {
 }
 
 impl<'a> Disk<'a> {
-    /// Reads the capacity of the drive (READ CAPACITY).
+    /// Creates a disk and reads its capacity (READ CAPACITY).
     pub fn new(transport: &'a mut dyn Transport) -> Result<Self, Error> {
         let began = transport.now();
         let mut disk = Self {
@@ -389,7 +389,7 @@ impl<'a> Disk<'a> {
         content().ok_or_else(missing)
     }
 
-    /// Changes a mode page until the next reset. Panics if `content` is longer than a page can be.
+    /// Changes a mode page until the next reset. Panics if `content` is too long for a page.
     pub fn select_mode_page(&mut self, code: u8, content: &[u8]) -> Result<(), Error> {
         let page = Page {
             saveable: false,

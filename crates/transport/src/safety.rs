@@ -65,8 +65,8 @@ const SIGNATURES: &[(usize, &[u8], &str)] = &[
     (0x1fe, b"\x55\xaa", BOOT_NAME),
 ];
 
-/// Returns true if a command does not change the drive's data or settings; `list` is the data sent
-/// with it. Unknown commands are not considered safe.
+/// Returns true if a command changes neither the drive's data nor its settings; `list` is the data
+/// sent with it. Unknown commands are not considered safe.
 pub fn leaves_data_alone(block: &[u8], list: &[u8]) -> bool {
     match Command::parse(block) {
         Ok(

@@ -40,8 +40,8 @@ impl Size {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Blocks {
     pub at: u64,
-    /// Number of blocks. Zero usually means none; for SYNCHRONIZE CACHE, PRE-FETCH and WRITE SAME,
-    /// all blocks to the end of the disk.
+    /// Number of blocks. Zero usually means none, but for SYNCHRONIZE CACHE, PRE-FETCH and WRITE
+    /// SAME it means all blocks to the end of the disk.
     pub count: u32,
 }
 
@@ -489,21 +489,21 @@ commands! {
         no_data: bool = flag(1, 0);
     }
 
-    /// Writes blocks if their present data are as expected (SBC-3).
+    /// Writes blocks if they contain the expected data (SBC-3).
     CompareAndWrite: [0x89] {
         at: u64 = ADDRESS;
         count: u8 = bytes(13, 1);
         caching: Caching = bits(1, 4, 3);
     }
 
-    /// Sets the bits of blocks that are one in the data (SBC-3).
+    /// ORs the data into the blocks (SBC-3).
     OrWrite: [0x8b] {
         blocks: Blocks = ADDRESS;
         caching: Caching = bits(1, 4, 3);
     }
 
-    /// Returns the last block and the block size (SBC-3). With `partial` (PMI, SCSI-2): the last
-    /// block after `at` before a substantial delay, such as a move to another cylinder.
+    /// Returns the last block and the block size (SBC-3). With `partial` (PMI, SCSI-2), returns the
+    /// last block that can be reached from `at` without a substantial delay, such as a seek.
     ReadCapacity10: [0x25] {
         at: u32 = ADDRESS;
         partial: bool = flag(8, 0);
@@ -636,8 +636,8 @@ commands! {
 }
 
 impl Command {
-    /// Parses a command block.
-    /// Fails if the operation is unknown, or a field has a value that the standard reserves.
+    /// Parses a command block. Fails if the operation is unknown or a field has a value that the
+    /// standard reserves.
     pub fn parse(block: &[u8]) -> Result<Self, Invalid> {
         Operation::find(block)?;
         parse(block)

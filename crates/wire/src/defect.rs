@@ -34,7 +34,7 @@ pub struct Physical {
     /// The cylinder, below 2^24.
     pub cylinder: u32,
     pub head: u8,
-    /// Bytes from the index mark, or the sector. All ones for the whole track.
+    /// The sector, or the number of bytes from the index mark; all ones for the whole track.
     pub offset: u32,
 }
 
@@ -89,8 +89,8 @@ impl Address {
         })
     }
 
-    /// Writes the address at the front of `data`; returns its length. Panics if a cylinder exceeds
-    /// 24 bits, or an extended offset 28.
+    /// Writes the address at the front of `data`; returns its length. Panics if a cylinder has more
+    /// than 24 bits or an extended offset more than 28.
     pub fn emit(&self, data: &mut [u8]) -> usize {
         match *self {
             Self::ShortBlock(block) => {

@@ -7,7 +7,7 @@ pub struct FieldPosition {
     bytes: usize,
     /// Lowest bit; nonzero only for fields within a byte.
     low: u8,
-    /// Number of bits of the byte; 8 in fields of whole bytes.
+    /// Number of bits in the byte; 8 in fields of whole bytes.
     bits: u8,
 }
 

@@ -208,7 +208,7 @@ pages! {
 
     /// Caching. On drives older than SBC, the page ends after byte 11.
     pub struct Caching: 0x08, 18 {
-        /// IC: the drive uses the number or the size of segments below.
+        /// IC: the drive uses the number or the size of segments given below.
         initiator_control: bool = flag(2, 7);
         /// ABPF: a new command ends prefetching.
         abort_prefetch: bool = flag(2, 6);

@@ -127,8 +127,8 @@ operations! {
 
 impl Operation {
     /// Finds the operation of a command block and checks its length and reserved bits. Fails with
-    /// the first violation; of several reserved bits, that is the most significant one of the first
-    /// byte.
+    /// the first violation. If several reserved bits are set, that is the most significant one in
+    /// the first byte that has any.
     pub fn find(block: &[u8]) -> Result<&'static Self, Invalid> {
         let code = *block.first().ok_or(Invalid::Operation)?;
         // Operations with the same code are consecutive.

@@ -9,7 +9,7 @@ use crate::iscsi::Lun;
 use crate::layout::{FieldPosition, Short, number};
 use crate::operation::Operation;
 
-/// A command timeouts descriptor, whose times are all "not specified".
+/// A command timeouts descriptor in which all times are "not specified".
 const TIMEOUTS: [u8; 12] = [0, 10, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
 
 layout! {
@@ -280,8 +280,8 @@ pub mod version {
     pub const SBC_3: u16 = 0x04c0;
 }
 
-/// Pads `text` with spaces. Characters beyond the field are cut off, and those outside ASCII
-/// replaced, as the standard allows graphic ASCII only.
+/// Pads `text` with spaces. Cuts off characters that do not fit, and replaces those that are not
+/// graphic ASCII, because the standard does not allow them.
 pub fn padded<const N: usize>(text: &str) -> [u8; N] {
     let mut field = [b' '; N];
     for (byte, character) in field.iter_mut().zip(text.chars()) {

@@ -13,7 +13,7 @@ macro_rules! keys {
         pub enum Key { $($(#[$about])* $name = $code,)+ }
 
         impl Key {
-            /// Returns the key with this code; `None` for reserved ones and for codes above 15.
+            /// Returns the key with this code; `None` for reserved codes and codes above 15.
             pub const fn from_code(code: u8) -> Option<Self> {
                 match code {
                     $($code => Some(Self::$name),)+

@@ -1,8 +1,8 @@
 //! READ DEFECT DATA and REASSIGN BLOCKS (SBC-3), and the geometry of a drive after blocks are
 //! reassigned or the drive is formatted.
 //!
-//! The primary list contains the defects in the specification, slipped or reallocated; the grown
-//! list contains the blocks reallocated since.
+//! The primary list contains the slipped and reallocated defects in the specification. The grown
+//! list contains the blocks that have been reallocated since.
 
 use diskarm_core::geometry::{Layout, Unit};
 use diskarm_core::spec::{Geometry, Sparing, Spec};

@@ -55,7 +55,7 @@ pub(super) fn write_and_verify(
     }))
 }
 
-/// Sets those bits of the blocks that are one in the data.
+/// ORs the data into the blocks.
 pub(super) fn or_write(command: &Command, context: &mut Context<'_>) -> Result<Start, Sense> {
     fields!(command => OrWrite { blocks, caching });
     context.check_writable()?;

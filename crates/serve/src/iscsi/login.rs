@@ -31,7 +31,7 @@ pub struct Login {
     address: String,
     input: Vec<u8>,
     output: Vec<u8>,
-    /// Text received so far that continues in the next request.
+    /// Text received so far, to be continued in the next request.
     text: Vec<u8>,
     /// Length of all the text so far, in bytes.
     text_length: usize,

@@ -81,7 +81,7 @@ impl NbdHandshake {
         }
     }
 
-    /// Answers the next option if it is complete and the previous answer has been sent. With
+    /// Answers the next option if it is complete and the previous answer has been sent. If
     /// `is_full`, no connection may complete the handshake.
     pub fn step(&mut self, exports: &[Facts], is_full: bool) -> NbdStep {
         if !self.output.is_empty() {

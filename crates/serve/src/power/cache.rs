@@ -30,10 +30,10 @@ pub struct Losses {
 
 /// Writes in order of arrival, with the previous content of their sectors.
 ///
-/// A write is removed when it is safe: when a flush that arrived after its acknowledgement has
-/// completed, if it had FUA, or when the drive's buffer needs its space. A drive acknowledges
-/// writes in the order in which it writes them. Among unacknowledged writes of the same sectors,
-/// the first to arrive is assumed to be the first on the media.
+/// A write is removed once it is safe: when it is acknowledged if it had FUA, when a flush that
+/// arrived after its acknowledgement completes, or when the drive's buffer needs its space. A drive
+/// acknowledges writes in the order in which it writes them. Among unacknowledged writes of the
+/// same sectors, the first to arrive is assumed to reach the media first.
 ///
 /// Cost: the previous content of each sector until its write is safe, and a lookup per sector.
 pub struct Cache {
@@ -208,8 +208,8 @@ impl Cache {
         self.make_room();
     }
 
-    /// Corrects the assumed order of unacknowledged writes when `write` is acknowledged: in each
-    /// sector where another write was assumed to be on the media instead, exchanges the two.
+    /// Corrects the assumed order of unacknowledged writes when `write` is acknowledged. In each
+    /// sector, exchanges it with another write that was wrongly assumed to be on the media.
     fn reassign_persisted(&mut self, write: WriteId) {
         let Some(&own) = self.writes.get(&write.0).filter(|own| own.left > 0) else {
             return;
@@ -259,7 +259,7 @@ impl Cache {
         }
     }
 
-    /// Drops the versions of a sector up to the one by `write`, and the trims that follow.
+    /// Drops the versions of a sector up to that of `write`, and the trims right after it.
     fn drop_versions(&mut self, sector: u64, write: u64) {
         let Some(versions) = self.sectors.get_mut(&sector) else {
             return;
@@ -346,8 +346,8 @@ impl Cache {
         };
     }
 
-    /// For each write whose survival is random, chooses how many of its first sectors survive: none
-    /// or all, or for a torn write, any number but all.
+    /// For each write whose survival is random, chooses the number of its first sectors that
+    /// survive: none or all, or any number but all if the write is torn.
     fn survivors(&self, cut: &PowerCut) -> BTreeMap<u64, u64> {
         let mut random = Pcg64Mcg::seed_from_u64(cut.seed);
         let mut survivors = BTreeMap::new();
@@ -466,7 +466,7 @@ impl Cache {
         planned.map(|(number, _)| WriteId(*number)).collect()
     }
 
-    /// Drops a planned write, which the drive failed or aborted. Makes any other write safe.
+    /// Drops a planned write that has failed or was aborted. Makes any other write safe.
     pub fn withdraw(&mut self, write: WriteId) {
         let Some(&written) = self.writes.get(&write.0) else {
             return;

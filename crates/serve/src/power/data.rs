@@ -21,8 +21,8 @@ pub struct DataPath {
 }
 
 impl DataPath {
-    /// Creates a path to a store. Without a `capacity`, the size of the drive's buffer, the power
-    /// cannot be cut. With `is_timed`, the caller reports what has reached the media.
+    /// Creates a path to a store. `capacity` is the size of the drive's buffer; without it, the
+    /// power cannot be cut. If `is_timed`, the caller reports what has reached the media.
     pub fn new(
         store: Box<dyn Store>,
         sector: Bytes,
@@ -47,7 +47,7 @@ impl DataPath {
 
     /// Returns true if no further write should start because too many versions are kept.
     pub fn is_full(&self) -> bool {
-        // The buffer counts twice: once for writes that are on the media but not safe, once for
+        // The buffer counts twice: once for writes that are on the media but not safe, and once for
         // pending ones.
         let is_full = |cache: &Cache| cache.versions > 2 * cache.capacity + MAX_UNACKNOWLEDGED;
         self.cache.as_ref().is_some_and(is_full)

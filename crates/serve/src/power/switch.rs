@@ -17,7 +17,7 @@ pub struct PowerSwitch {
     trigger: Option<Trigger>,
     /// The time at which the trigger cuts the power, if it waits for a time.
     pub trigger_time: Option<HostInstant>,
-    /// A cut to make as soon as pending replies have been sent.
+    /// A cut that happens as soon as pending replies have been sent.
     due: Option<PowerCut>,
     pub last_losses: Option<Losses>,
     pub faults: InjectedFaults,
@@ -116,7 +116,7 @@ pub enum TriggerStage {
 }
 
 impl TriggerEvent {
-    /// Counts a request that has reached a stage; returns true if it is the event.
+    /// Counts a request that has reached a stage; returns true if it sets off the trigger.
     fn count_request(&mut self, reached: TriggerStage, found: Access) -> bool {
         let Self::Request { stage, access, nth } = self else {
             return false;
@@ -141,7 +141,7 @@ pub struct InjectedFault {
 }
 
 impl InjectedFault {
-    /// The exclusive end of a range that extends to the end of the disk. No disk has so many
+    /// The exclusive end of a range that extends to the end of the disk. No disk has this many
     /// sectors.
     pub const ALL: Lbn = Lbn(1 << 48);
 }
@@ -194,7 +194,7 @@ impl InjectedFaults {
         self.all().push(injected);
     }
 
-    /// Repairs the blocks of `[first, end)`. The remaining parts of a range keep its count.
+    /// Repairs the blocks of `[first, end)`. What remains of a range keeps the range's count.
     pub fn heal(&self, first: Lbn, end: Lbn) {
         let remaining_parts = |injected: InjectedFault| {
             let bad = injected.blocks;

@@ -28,8 +28,8 @@ pub struct Sg {
 }
 
 impl Sg {
-    /// Opens a drive (`/dev/sgX` or a block device) and allows commands that do not change its data
-    /// and settings. Other commands are not sent, but fail as on a write-protected drive.
+    /// Opens a drive (`/dev/sgX` or a block device) and allows commands that change neither its
+    /// data nor its settings. Other commands are not sent, but fail as on a write-protected drive.
     pub fn open(path: &Path) -> Result<Self, Error> {
         let block = block_device::name(path)?;
         let file = open(path, OpenOptions::new().read(true), OFlags::empty())?;
@@ -43,9 +43,9 @@ impl Sg {
         })
     }
 
-    /// Allows all commands from now on, and keeps the system from using the drive while it is open.
-    /// Fails if the drive is in use. Without `overwrite_data`, also fails if the drive contains a
-    /// partition table, a file system or other data.
+    /// Allows all commands from now on, and keeps the system from using the drive until it is
+    /// closed. Fails if the drive is in use. Without `overwrite_data`, also fails if the drive
+    /// contains a partition table, a file system or other data.
     pub fn allow_writes(&mut self, overwrite_data: bool) -> Result<(), Error> {
         // An earlier claim would make this one fail.
         self.claim = None;

@@ -9,7 +9,7 @@
 use crate::command::Size;
 use crate::layout::{Field, FieldPosition};
 
-/// Returns `length` rounded up to words of four bytes.
+/// Returns `length` rounded up to a multiple of four.
 pub const fn padded(length: usize) -> usize {
     length.next_multiple_of(4)
 }
@@ -35,7 +35,7 @@ impl Lun {
         Self(((method | number) as u64) << 48)
     }
 
-    /// Returns the number if it has a single level, a method that [`Self::new`] uses, and bus 0.
+    /// Returns the number if it has one level, an addressing method of [`Self::new`], and bus 0.
     pub const fn number(self) -> Option<u16> {
         let first = (self.0 >> 48) as u16;
         let is_single = self.0 << 16 == 0;
@@ -98,9 +98,9 @@ field_newtypes! { Tag Lun Serial }
 layout! {
     /// Lengths of a message, from its first 8 bytes.
     pub struct Lengths: 8 {
-        /// Additional header segments, in words of four bytes.
+        /// Length of the additional header segments, in words of four bytes.
         ahs_words: u8 = FieldPosition::bytes(4, 1);
-        /// Data, in bytes without padding; at most 24 bits.
+        /// Length of the data without padding, in bytes; at most 24 bits.
         data_length: u32 = FieldPosition::bytes(5, 3);
     }
 }
@@ -134,7 +134,7 @@ pub enum Invalid {
     Operation(u8),
 }
 
-/// The bits of byte 0 with the operation code.
+/// The bits of byte 0 that contain the operation code.
 const OPERATION: u8 = 0x3f;
 
 /// Declares the messages, each with its code in byte 0 and the bits of byte 1 that are always set.
@@ -414,9 +414,9 @@ messages! {
         is_final: bool = FieldPosition::flag(1, 7);
         /// The target requests an acknowledgement.
         acknowledge: bool = FieldPosition::flag(1, 6);
-        /// More would have been read than was expected; with a status only.
+        /// Only with a status: more would have been read than was expected.
         overflow: bool = FieldPosition::flag(1, 2);
-        /// Less was read than was expected; with a status only.
+        /// Only with a status: less was read than was expected.
         underflow: bool = FieldPosition::flag(1, 1);
         /// The command ends with these data; no response follows.
         has_status: bool = FieldPosition::flag(1, 0);
@@ -484,7 +484,7 @@ messages! {
         third: u16 = FieldPosition::bytes(42, 2);
     }
 
-    /// The rejection of a message, whose header is the data.
+    /// The rejection of a message. The data are the header of the rejected message.
     Reject = 0x3f, 0x80 {
         /// A constant from [`reject_reason`].
         reason: u8 = FieldPosition::bytes(2, 1);
@@ -498,8 +498,8 @@ messages! {
 }
 
 impl Command {
-    /// Returns the command block without its padding. The first bits of its code give the length
-    /// (SPC-4, "Command Descriptor Block") except for variable-length and vendor-specific codes.
+    /// Returns the command block without its padding. The first bits of the operation code give the
+    /// length (SPC-4, "Command Descriptor Block") unless it is variable-length or vendor-specific.
     pub fn unpadded(&self) -> &[u8] {
         &self.block[..Size::from_code(self.block[0]).bytes()]
     }

@@ -72,7 +72,7 @@ impl IscsiTarget {
         Ok(())
     }
 
-    /// Handles a message, other than [`DataOut`], whose turn it is.
+    /// Handles a message whose turn it is, except for [`DataOut`].
     fn serve(
         &mut self,
         origin: Origin,
@@ -325,7 +325,7 @@ impl IscsiTarget {
             let sense = Sense::new(Key::IllegalRequest, Code::NO_SUCH_UNIT);
             return self.check(origin, command.tag, &sense, clients);
         };
-        // The qualifier and the type mean that there is no such unit.
+        // This qualifier and this type mean that the unit does not exist.
         let inquiry = Inquiry {
             qualifier: 3,
             device_type: 0x1f,
@@ -469,7 +469,7 @@ fn answer_ping(connection: &mut Connection, ping: &NopOut, mut data: Vec<u8>) {
     connection.send(Message::NopIn(answer), data);
 }
 
-/// Maximum bytes of a list that contains its own length: far more than any defect list needs.
+/// Maximum size, in bytes, of a list that contains its own length. No defect list is that long.
 const MAX_LIST: usize = 1 << 20;
 
 struct CommandEffect {
