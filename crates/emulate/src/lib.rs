@@ -6,7 +6,7 @@
 //! [`Backing`] offers: everything for a [`Single`] drive, nothing for other devices.
 //!
 //! Commands (`command`) and mode pages (`mode`) are each listed in one table. Commands that do not
-//! touch the medium take no time, because no parameter set gives their durations.
+//! touch the medium take no time, because no parameter set includes their durations.
 
 mod backing;
 mod command;

@@ -65,7 +65,7 @@ struct PageEntry {
     values: fn(&View<'_>) -> Option<Vec<u8>>,
     /// A mask of the changeable bits; `None` if there are none.
     mask: Option<fn(&View<'_>) -> Vec<u8>>,
-    /// Checks content that differs in changeable bits only; returns the offset of an invalid value.
+    /// Checks content that differs only in changeable bits; returns the offset of an invalid value.
     check: fn(&View<'_>, &[u8]) -> Option<usize>,
 }
 
@@ -451,8 +451,8 @@ fn check_caching(view: &View<'_>, page: &[u8]) -> Option<usize> {
     (page.minimum_prefetch > page.maximum_prefetch.min(page.prefetch_ceiling)).then_some(4)
 }
 
-/// Changes the read-ahead. A field that was not changed keeps the current value, which may be too
-/// large for the field.
+/// Changes the read-ahead. A field that was not changed leaves the current value as it is, since it
+/// may not fit the field.
 fn apply_read_ahead(page: &Caching, rules: &mut Buffer) {
     let max = page.maximum_prefetch.min(page.prefetch_ceiling);
     if max != blocks(rules.read_ahead_max) {
@@ -495,7 +495,7 @@ fn apply_write_cache(on: bool, spec: &mut Spec) {
     }
 }
 
-/// Returns the default full and empty ratios.
+/// Returns the default buffer full and buffer empty ratios.
 fn ratios(view: &View<'_>) -> [u8; 2] {
     let specified = view.drive.map(|(spec, _)| buffer_ratios(&spec.buffer));
     let [full, empty] = specified.unwrap_or_default();

@@ -11,8 +11,8 @@ pub enum Places {
     /// By translating addresses, by notches, and by READ CAPACITY per cylinder.
     #[default]
     Translated,
-    /// As on Quantum's drives (worthington96 section 4.1.3): no translation of addresses, but
-    /// notches and READ CAPACITY per cylinder.
+    /// By notches and by READ CAPACITY per cylinder, but not by translating addresses, as on
+    /// Quantum's drives (worthington96 section 4.1.3).
     Notches,
     /// No command reports them.
     Hidden,
@@ -31,7 +31,7 @@ pub struct WarmUp {
     /// Minimum idle time.
     pub idle: Span,
     pub commands: u32,
-    /// The additional time of each command.
+    /// The additional time that each command takes.
     pub extra: Span,
 }
 
@@ -106,7 +106,7 @@ impl Disturbance {
     }
 
     /// Returns true if the device accepts a command at `now`. A recalibration that is due waits for
-    /// outstanding commands; if there were none, it started on time.
+    /// outstanding commands. If there are none, it has started on time.
     pub fn accepts(&mut self, now: Instant, is_idle: bool) -> bool {
         if let Some(Recalibration { every, lasts }) = self.realism.recalibration
             && now >= self.due

@@ -75,7 +75,7 @@ pub(crate) enum Access {
     /// Only returns a report; persistent reservations always allow this.
     Reports,
     Reads,
-    /// Reads or changes the state of the unit; for reservations it counts as a write.
+    /// Reads or changes the state of the unit; reservations treat it as a write.
     Configures,
     /// Writes the medium or depends on it.
     Writes,
@@ -227,7 +227,7 @@ impl Reservations {
     }
 
     /// Removes the registrations with `key`, or all others if `key` is zero, and takes over their
-    /// reservation with type `kind`. Returns the removed initiators; `None` if nothing matches.
+    /// reservation as type `kind`. Returns the removed initiators; `None` if nothing matches.
     pub fn preempt(
         &mut self,
         nexus: usize,

@@ -198,7 +198,7 @@ impl<D: Backing> Unit<D> {
         &self.device
     }
 
-    /// Returns the device below the unit, for operations that no command offers.
+    /// Returns the device below the unit, for operations that no command performs.
     pub fn device_mut(&mut self) -> &mut D {
         &mut self.device
     }

@@ -70,8 +70,8 @@ pub trait PowerControl {
         losses.map(Reply::PowerCut).map_err(store_error)
     }
 
-    /// Cuts the power if a cut is due. Returns true if the power is off; all connections must then
-    /// close.
+    /// Cuts the power if a cut is due. Returns true if the power is off, in which case all
+    /// connections must close.
     fn cut_if_due(&mut self) -> bool {
         if let Some(cut) = self.switch().take_due(HostInstant::now()) {
             // There is no client to report a failure to.

@@ -58,7 +58,7 @@ impl Tap {
 
 impl Observations {
     fn send(&self, event: Event) {
-        // The thread receives everything, even if it cannot write.
+        // The thread receives all events, even if it cannot write them.
         let _ = self.sender.send(event);
     }
 

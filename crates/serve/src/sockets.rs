@@ -74,7 +74,7 @@ impl Listener {
         Self::new(socket, path)
     }
 
-    /// Returns the sockets that systemd opened for this process. Fails unless all are TCP or Unix.
+    /// Returns the sockets that systemd opened. Fails unless all of them are TCP or Unix sockets.
     pub fn activated() -> io::Result<Vec<Self>> {
         let mut given = listenfd::ListenFd::from_env();
         let mut all = Vec::new();

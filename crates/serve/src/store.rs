@@ -20,7 +20,7 @@ pub trait Store: Send {
     /// Writes `data` at `offset`. After an error, part of the old data may be overwritten.
     fn write(&mut self, offset: u64, data: &[u8]) -> io::Result<()>;
 
-    /// Zeroes `length` bytes from `offset`. With `may_free`, the zeroes need not take up space.
+    /// Zeroes `length` bytes from `offset`. If `may_free`, the zeroes need not take up space.
     fn zero(&mut self, offset: u64, length: u64, may_free: bool) -> io::Result<()>;
 
     /// Returns the extent that begins at `offset`, limited to `length` bytes.
@@ -220,13 +220,13 @@ impl Store for FileStore {
     }
 }
 
-/// Size of a chunk, in bytes: small compared with a client's buffers, and large enough that a full
-/// terabyte has no more than sixteen million chunks.
+/// Size of a chunk, in bytes: smaller than a client's buffers, but large enough that a terabyte has
+/// at most sixteen million chunks.
 const CHUNK: u64 = 1 << 16;
 
 /// A store in memory: the chunks that were written, and a base of zeroes or a read-only file.
 ///
-/// Cost: memory for the written chunks, at most the export's size, and a lookup per touched chunk.
+/// Cost: memory for the written chunks (at most the size of the export), and a lookup per chunk.
 pub struct SparseStore {
     bytes: u64,
     /// The content of chunks that were not written; `None` for zeroes.
@@ -297,7 +297,7 @@ impl SparseStore {
         }
     }
 
-    /// Returns the data of a chunk, which is allocated if necessary.
+    /// Returns the data of a chunk; allocates the chunk if necessary.
     fn chunk_mut(&mut self, chunk: u64) -> io::Result<&mut [u8]> {
         let is_missing = !matches!(self.chunks.get(&chunk), Some(Chunk::Data(_)));
         if is_missing {

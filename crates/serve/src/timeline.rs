@@ -176,7 +176,7 @@ impl<T: EventSource> Timeline<T> {
         }
         let Some(clock) = self.clock else { return };
         let mut at = clock.drive_time(now).max(self.latest);
-        // Rounding must not postpone an event that is due.
+        // Rounding the time down must not postpone an event that is due.
         if let Some(event) = self.model.next_event()
             && clock.host_time(event) <= now
         {
@@ -245,7 +245,7 @@ mod tests {
                 loop {
                     let next = timeline.next_due().expect("a pending event");
                     assert!(timeline.pop_due(next - Duration::from_nanos(1)).is_none());
-                    // A late poll still returns the time at which the output was due.
+                    // Even a late poll returns the time at which the output was due.
                     if let Some((completion, due)) = timeline.pop_due(next + late) {
                         assert_eq!((completion.request.id, due), (id, next));
                         let response = (next - now).as_nanos() as f64 * speed;
@@ -257,7 +257,7 @@ mod tests {
             .collect()
     }
 
-    /// The expected times are those of the drive without a clock.
+    /// The expected times are those of a drive that runs without a clock.
     #[test]
     fn response_times_are_those_of_the_drive() {
         let mut drive = Model::find("hp-c2247").expect("a drive").drive();
@@ -279,7 +279,7 @@ mod tests {
             })
             .collect();
         assert_eq!(responses(1.0), expected);
-        // At another speed the arrival times are rounded differently, by less than a microsecond.
+        // At another speed, rounding changes the arrival times by less than a microsecond.
         for (found, expected) in responses(0.5).iter().zip(&expected) {
             assert!(found.abs_diff(*expected) < 1_000, "{found} {expected}");
         }

@@ -43,8 +43,8 @@ pub struct WorkerHandle<S> {
 }
 
 impl<S: Session> WorkerHandle<S> {
-    /// Starts a thread for the service that `make` returns. The service can wake the thread with
-    /// the waker. With `spins`, the thread never sleeps while requests are in progress.
+    /// Starts a thread for the service that `make` returns. The service can use the waker to wake
+    /// the thread. If `spins`, the thread never sleeps while requests are in progress.
     pub fn start<D: Service<Session = S>>(
         spins: bool,
         make: impl FnOnce(Waker) -> io::Result<D>,
@@ -189,7 +189,7 @@ impl<D: Service> Worker<D> {
             return Some(HostInstant::now());
         }
         let next = self.service.next_due();
-        // The background work of an idle device may be late.
+        // Events of an idle device are background work, which may be late.
         let next = if is_idle {
             next
         } else {
@@ -270,7 +270,7 @@ impl<D: Service> Worker<D> {
             };
             match connection.send(&mut self.service) {
                 Err(_) => return self.close(number),
-                // There would be no room for further replies.
+                // There is no room for further replies.
                 Ok(false) => return,
                 Ok(true) => {}
             }

@@ -463,7 +463,7 @@ impl<'a> Disk<'a> {
     }
 }
 
-/// Returns the delay before a command must be sent again, or `None` if the reply is its result.
+/// Returns the delay before a command must be sent again, or `None` if the reply is final.
 ///
 /// A drive that is busy, becoming ready, or reporting a reset has not executed the command (SAM-5,
 /// SPC-4). All other statuses are results. A measurement fails if the drive reports that its

@@ -129,7 +129,7 @@ pub fn command_name(block: &[u8]) -> String {
 
 /// Identifies the content of a drive by its first and last blocks; `None` if it looks erased.
 pub fn content(drive: &mut dyn Transport) -> Result<Option<&'static str>, Error> {
-    // This repeats READ CAPACITY if the drive has a reset to report first.
+    // This repeats READ CAPACITY if the drive reports a reset first.
     let mut disk = Disk::new(drive)?;
     let (blocks, size) = (disk.sectors().0, disk.sector_size().0);
     let mut read = |length: usize, at_end: bool| {

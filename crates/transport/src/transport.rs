@@ -172,8 +172,7 @@ pub trait Source: Send + Sync {
 pub trait Reader: Send {
     fn size(&self) -> Size;
 
-    /// Fills `room`, which must have space for a whole number of blocks, with the blocks from
-    /// `first` on.
+    /// Fills `room` with the blocks from `first` on. `room` must hold a whole number of blocks.
     fn read(&mut self, first: Lbn, room: &mut [u8]) -> Result<(), Fault>;
 }
 

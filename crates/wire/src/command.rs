@@ -209,7 +209,7 @@ impl CommandField for Option<u8> {
     }
 }
 
-/// The address format in FORMAT UNIT. It and the list bits are reserved without FMTDATA (SBC-3).
+/// The address format in FORMAT UNIT. Without FMTDATA, it and the list bits are reserved (SBC-3).
 impl CommandField for Option<AddressFormat> {
     fn read(block: &[u8], positions: Positions) -> Result<Self, Invalid> {
         if block[1] & 0x10 != 0 {

@@ -16,7 +16,7 @@ pub enum Address {
     ExtendedPhysicalSector(Extended),
 }
 
-/// A position that may begin a run, of which a list gives only the first and last position.
+/// A position that may begin a run. A list contains only the first and last positions of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Extended {
     /// The position; its offset is below 2^28, or [`WHOLE_TRACK`].

@@ -232,7 +232,7 @@ pages! {
         prefetch_up_to: u16 = bytes(4, 2);
         minimum_prefetch: u16 = bytes(6, 2);
         maximum_prefetch: u16 = bytes(8, 2);
-        /// The limit of the maximum prefetch after multiplication.
+        /// Limit on the maximum prefetch after multiplication.
         prefetch_ceiling: u16 = bytes(10, 2);
         /// FSW: blocks are written in the order of their addresses.
         force_sequential: bool = flag(12, 7);

@@ -8,7 +8,7 @@ pub struct Operation {
     /// The service action of operations with the same code: bits 4 to 0 of byte 1.
     pub service_action: Option<u8>,
     /// The CDB usage data: as long as the command block, with a one for every bit that may be set.
-    /// The first byte is the operation code, and byte 1 contains the service action, if any.
+    /// Byte 0 is the operation code, and byte 1 contains the service action, if any.
     pub usage: &'static [u8],
 }
 

@@ -101,7 +101,7 @@ pub fn emit_units(units: &[u16]) -> Vec<u8> {
     data
 }
 
-/// Returns the unit numbers in the data of REPORT LUNS, up to the first that is cut off or uses
+/// Returns the unit numbers in the data of REPORT LUNS, up to the first that is cut off or has
 /// another addressing method.
 pub fn units(data: &[u8]) -> impl Iterator<Item = u16> {
     let end = data

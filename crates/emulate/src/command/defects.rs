@@ -245,8 +245,8 @@ fn reassigned_geometry(geometry: &Geometry, layout: &Layout, block: Lbn) -> Opti
     Some(with_pairs(geometry, &pairs))
 }
 
-/// Returns the geometry after formatting: reallocated blocks and `more` are slipped as long as
-/// spares suffice; the others stay reallocated.
+/// Returns the geometry after formatting. Reallocated blocks and `more` are slipped as long as
+/// there are enough spares; the remaining blocks stay reallocated.
 pub(super) fn formatted_geometry(geometry: &Geometry, layout: &Layout, more: &[Unit]) -> Geometry {
     let pairs = pairs(geometry, layout);
     let defective = pairs.iter().map(|(from, _)| *from);

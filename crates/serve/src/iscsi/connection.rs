@@ -121,7 +121,7 @@ impl Connection {
         self.send(Message::Reject(reject), header.to_vec());
     }
 
-    /// Stops reading input; the connection ends when everything has been sent.
+    /// Stops reading input; the connection ends once all output has been sent.
     pub fn finish(&mut self) {
         self.is_ending = true;
     }
@@ -148,7 +148,7 @@ impl Connection {
                 Reply::Outcome(outcome) => Some(outcome.share),
                 Reply::Message(..) => None,
             };
-            // The response itself announces the window, so the share is released first.
+            // The response announces the window, so its share must be released first.
             if let Some(share) = share {
                 window.release(share);
             }

@@ -106,8 +106,8 @@ impl Session {
         self.check_early()
     }
 
-    /// Keeps the data of an early command until its turn; returns the data of any other command.
-    /// Fails if the early messages exceed [`MAX_EARLY`].
+    /// Keeps the data of an early command until its turn. Returns the data if the command is not
+    /// early. Fails if the early messages exceed [`MAX_EARLY`].
     pub fn keep_early_data(
         &mut self,
         number: usize,
@@ -469,7 +469,7 @@ pub struct Window {
     pub expected: Serial,
     /// The last command number announced to the initiator.
     announced_max: Serial,
-    /// Number of commands with a number; only these fill the window.
+    /// Number of commands that have a number of their own; only these fill the window.
     numbered: u32,
     immediate: usize,
     /// Memory reserved for all commands, in bytes.

@@ -142,7 +142,7 @@ impl IscsiTarget {
         }
     }
 
-    /// Handles a response from the unit; returns the connection that has output.
+    /// Handles a response from the unit; returns the connection that now has output.
     fn handle_response(
         &mut self,
         response: Response,

@@ -173,7 +173,7 @@ impl NbdExport {
         }
     }
 
-    /// Queues the reply to the job if the job has ended; returns the job's connection.
+    /// If the job has ended, queues the reply to it and returns its connection.
     fn reply_if_done(&mut self, id: usize, clients: &mut Clients<'_>) -> Option<usize> {
         let active = self.remove_if_done(id)?;
         let number = active.connection?;
@@ -451,7 +451,7 @@ impl Service for NbdExport {
             active.connection = None;
             active.drop_remaining();
             match &mut self.timeline {
-                // The data are already in the store, so the drive must write them.
+                // The store already contains the data, so the drive must write them, too.
                 Some(_) if active.write != WriteId::NONE => {}
                 Some(timeline) if !active.is_served => {
                     let (device, at) = timeline.advance_to(HostInstant::now());

@@ -175,15 +175,15 @@ impl NbdSession {
         }
     }
 
-    /// Refuses the write whose data are arriving; the rest of the data is skipped.
+    /// Refuses the write whose data are arriving, and skips the rest of the data.
     pub fn refuse_write(&mut self, (error, message): Refusal) {
         if let Some(receiving) = &mut self.receiving {
             receiving.job.kind = JobKind::Refused(error, message);
         }
     }
 
-    /// Removes and returns the write whose data were arriving, shortened to the data that have
-    /// arrived.
+    /// Removes and returns the write whose data are arriving, shortened to the data received so
+    /// far.
     pub(super) fn take_partial_write(&mut self) -> Option<Job> {
         let receiving = self.receiving.take()?;
         (receiving.job.kind == JobKind::Write).then(|| Job {

@@ -46,7 +46,7 @@ pub struct Cache {
     next: u64,
     /// Number of writes acknowledged so far.
     pub acknowledged: u64,
-    /// Number of versions of all sectors; sectors written twice count twice.
+    /// Total number of kept sector versions; a sector written twice counts twice.
     pub versions: u64,
     /// Sectors of acknowledged writes; if `is_timed`, only of those that have reached the media.
     settled_sectors: u64,
@@ -66,7 +66,7 @@ struct CachedWrite {
     acknowledged: Option<u64>,
 }
 
-/// The version of a sector that a write or trim creates.
+/// A version of a sector, created by a write or a trim.
 struct Version {
     /// `None` for a trim, which takes effect after earlier writes.
     write: Option<u64>,
@@ -95,8 +95,8 @@ pub struct PendingWrite {
 }
 
 impl Cache {
-    /// Creates a cache for at most `capacity` sectors of acknowledged writes that are not safe.
-    /// With `is_timed`, the caller reports what has reached the media.
+    /// Creates a cache for at most `capacity` sectors of acknowledged writes that are not safe. If
+    /// `is_timed`, the caller reports what has reached the media.
     pub fn new(capacity: u64, is_timed: bool) -> Self {
         Self {
             capacity,
@@ -131,7 +131,7 @@ impl Cache {
         self.push(Some(write.0), sector, before);
     }
 
-    /// Records the content of a sector before a trim. Needed only for sectors with kept writes.
+    /// Records the content of a sector before a trim. Only needed for sectors with kept writes.
     pub fn record_trim(&mut self, sector: u64, before: SectorData) {
         self.push(None, sector, before);
     }

@@ -40,7 +40,7 @@ impl DataPath {
         self.cache.is_some()
     }
 
-    /// Returns the number of kept sector versions; sectors written twice count twice.
+    /// Returns the number of kept sector versions; a sector written twice counts twice.
     pub fn version_count(&self) -> u64 {
         self.cache.as_ref().map_or(0, |cache| cache.versions)
     }

@@ -42,7 +42,7 @@ impl PowerSwitch {
         self.is_on && self.due.is_none()
     }
 
-    /// Counts a request that has reached `stage`; returns true if that cuts the power.
+    /// Counts a request that has reached `stage`; returns true if a power cut is now due.
     pub fn count_request(&mut self, stage: TriggerStage, access: Access) -> bool {
         let Some(trigger) = &mut self.trigger else {
             return false;
@@ -55,7 +55,7 @@ impl PowerSwitch {
         true
     }
 
-    /// Arms a trigger, which replaces any other.
+    /// Arms a trigger instead of any earlier one.
     pub fn arm(&mut self, trigger: Trigger, now: HostInstant) {
         self.trigger_time = match trigger.when {
             TriggerEvent::Time(span) => {
@@ -315,7 +315,7 @@ mod tests {
         let all = InjectedFaults::default();
         all.inject(injected(8, 10, Some(2)));
         all.inject(injected(9, 12, None));
-        // Only the range with the first bad block counts; writes and other blocks do not.
+        // Only reads that touch a bad block count, and only in the range with the first such block.
         assert_eq!(read(&all, 0, 8), None);
         assert_eq!(read(&all, 0, 16), Some(8));
         let left = [injected(8, 10, Some(1)), injected(9, 12, None)];

@@ -337,7 +337,7 @@ messages! {
         max_command: Serial = FieldPosition::bytes(32, 4);
     }
 
-    /// The outcome of a SCSI command; sense data are in the data ([`super::segment::sense`]).
+    /// The outcome of a SCSI command; the data contain its sense data ([`super::segment::sense`]).
     Response = 0x21, 0x80 {
         /// Bidirectional commands: more would have been read than was expected.
         read_overflow: bool = FieldPosition::flag(1, 4);
@@ -589,7 +589,7 @@ pub mod snack_kind {
 }
 
 pub mod async_event {
-    /// A SCSI event, with sense data in the data.
+    /// A SCSI event; the data contain its sense data.
     pub const SCSI: u8 = 0;
     pub const LOGOUT_WANTED: u8 = 1;
     pub const NEGOTIATION_WANTED: u8 = 4;

@@ -31,7 +31,7 @@ pub fn pairs(data: &[u8]) -> impl Iterator<Item = Result<(&str, &str), BadText>>
 }
 
 /// Returns true for a key: a letter, then letters, digits and some punctuation. RFC 7143 requires a
-/// capital letter first, but `iSCSIProtocolLevel` in RFC 7144 begins with a small one.
+/// capital letter first, but `iSCSIProtocolLevel` in RFC 7144 begins with a lower-case letter.
 fn is_key(key: &str) -> bool {
     let is_key_byte = |byte: u8| byte.is_ascii_alphanumeric() || b".-+@_#".contains(&byte);
     key.len() <= MAX_KEY

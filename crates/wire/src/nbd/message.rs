@@ -215,8 +215,8 @@ macro_rules! errors {
                 match self { $(Self::$name => $code,)+ }
             }
 
-            /// Returns the error with this number; unknown ones are [`Self::Invalid`], as the
-            /// document requires of clients. `None` for zero, which is success.
+            /// Returns the error with this number; `None` for zero, which is success. Unknown
+            /// numbers are [`Self::Invalid`], as the document requires of clients.
             pub const fn from_code(code: u32) -> Option<Self> {
                 match code {
                     0 => None,

@@ -34,7 +34,7 @@ layout! {
         no_zeroes: bool = FieldPosition::flag(3, 1);
     }
 
-    /// Answers `NBD_OPT_EXPORT_NAME`. [`Self::ZEROES`] zeroes follow unless both sides omit them.
+    /// The answer to `NBD_OPT_EXPORT_NAME`. Zeroes follow unless both sides omit them.
     pub struct ExportReply: 10 {
         size: u64 = FieldPosition::bytes(0, 8);
         flags: u16 = FieldPosition::bytes(8, 2);

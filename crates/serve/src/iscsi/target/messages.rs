@@ -469,7 +469,7 @@ fn answer_ping(connection: &mut Connection, ping: &NopOut, mut data: Vec<u8>) {
     connection.send(Message::NopIn(answer), data);
 }
 
-/// Maximum size, in bytes, of a list that contains its own length. No defect list is that long.
+/// Maximum length, in bytes, of a list that gives its own length. No defect list is that long.
 const MAX_LIST: usize = 1 << 20;
 
 struct CommandEffect {
