@@ -45,7 +45,7 @@ pub trait Backing: Device {
 
 impl<D: Device + ?Sized> Backing for Box<D> {}
 
-/// A single drive, whose layout and specification are known.
+/// A single drive with a known layout and specification.
 pub struct Single {
     drive: Drive,
     spec: Spec,

@@ -45,7 +45,7 @@ impl<'a> View<'a> {
         }
     }
 
-    /// Returns the indices of the zones that hold blocks, which are the notches of the drive.
+    /// Returns the indices of the zones that contain blocks. These are the notches of the drive.
     fn notches(&self) -> Vec<usize> {
         let Some((spec, layout)) = self.drive else {
             return Vec::new();
@@ -309,7 +309,7 @@ fn flexible_disk(view: &View<'_>) -> Option<FlexibleDisk> {
     })
 }
 
-/// Returns zero, which SCSI-2 calls undefined, for a value that does not fit its field.
+/// Returns zero ("undefined" in SCSI-2) for a value that does not fit its field.
 fn u16_or_zero(number: u64) -> u16 {
     u16::try_from(number).unwrap_or(0)
 }

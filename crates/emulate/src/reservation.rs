@@ -58,7 +58,7 @@ impl Nexus {
         }
     }
 
-    /// Removes and returns the oldest unit attention, which then counts as reported.
+    /// Removes and returns the oldest unit attention. It counts as reported from then on.
     pub fn take_attention(&mut self) -> Option<Code> {
         self.attentions.pop_front()
     }

@@ -420,7 +420,7 @@ pub(crate) trait Work: Send {
     /// Returns the next action. Called again when the previous action has completed.
     fn next(&mut self, context: &mut Context<'_>) -> Result<Action, Sense>;
 
-    /// Returns the data to store once the requested write completes; empty if there are none.
+    /// Returns the data to store once the requested write completes; empty if nothing is written.
     fn data(&self) -> Vec<u8> {
         Vec::new()
     }

@@ -80,7 +80,7 @@ pub struct Response {
     pub data_in: Vec<u8>,
 }
 
-/// A logical unit, which answers tasks with responses.
+/// A logical unit. It executes tasks and returns responses.
 ///
 /// Instants must not decrease from one call to the next. Every task gets one response unless it is
 /// aborted.
@@ -124,7 +124,7 @@ struct Slot {
     data_out: Vec<u8>,
     /// The remaining work, once the task has started.
     work: Option<Box<dyn Work>>,
-    /// True if the response was sent, or if there will be none.
+    /// True if the response was sent or will never be sent.
     is_answered: bool,
     /// True if the task was aborted but still has an operation in the device.
     is_aborted: bool,

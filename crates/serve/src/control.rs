@@ -242,7 +242,7 @@ impl ControlServer {
     }
 }
 
-/// Sends a command to the control socket at `path`; returns the answer, which is one line.
+/// Sends a command to the control socket at `path`; returns the one-line answer.
 pub fn ask(path: &Path, command: &ExportCommand) -> io::Result<String> {
     let mut stream = UnixStream::connect(path)?;
     stream.write_all(format!("{command}\n").as_bytes())?;
@@ -369,12 +369,12 @@ impl TriggerEvent {
     /// The "expected" part of the message about `before`.
     pub const BEFORE: &str = "flush or write";
 
-    /// Parses the value of `before`, which is a type of request.
+    /// Parses the value of `before`: a type of request.
     pub fn parse_before(text: &str) -> Option<Self> {
         parse_access(text).map(|access| Self::next(TriggerStage::Before, access))
     }
 
-    /// Parses the value of `after`, which is a type of request or a time.
+    /// Parses the value of `after`: a type of request or a time.
     pub fn parse_after(text: &str) -> Option<Self> {
         let request = parse_access(text).map(|access| Self::next(TriggerStage::After, access));
         request.or_else(|| {

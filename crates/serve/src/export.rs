@@ -52,7 +52,7 @@ pub type DeviceFactory<D> = Box<dyn Fn() -> D + Send>;
 
 /// The configuration of an export whose power can be cut.
 pub struct PowerConfig<D> {
-    /// Capacity of the drive's buffer, which limits the writes that can be lost.
+    /// Capacity of the drive's buffer. It limits the writes that can be lost.
     pub capacity: SectorCount,
     /// Builds a new device; `None` if requests take no time.
     pub device: Option<DeviceFactory<D>>,

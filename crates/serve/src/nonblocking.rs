@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, Timespec, poll};
 
-/// Returns true if a call would have blocked or should be repeated.
+/// Returns true for the error of a call that would have blocked or should be repeated.
 pub(crate) fn is_retryable(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted)
 }

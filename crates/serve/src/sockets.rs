@@ -284,7 +284,7 @@ impl Stream {
         }
     }
 
-    /// Returns true if decrypted input is waiting, which poll(2) does not see.
+    /// Returns true if decrypted input is waiting; poll(2) does not see it.
     pub fn has_input(&self) -> bool {
         self.tls.as_ref().is_some_and(|tls| tls.has_input())
     }

@@ -159,7 +159,7 @@ fn check_size(file: &File, expected: u64) -> io::Result<()> {
     Err(io::Error::other(message))
 }
 
-/// Returns the extent at `offset` of `file`, which is `bytes` long.
+/// Returns the extent at `offset` of a `file` of `bytes`.
 fn extent(file: &File, bytes: u64, offset: u64, length: u64) -> io::Result<Extent> {
     use rustix::fs::{SeekFrom, seek};
     let end = offset + length;
@@ -275,8 +275,8 @@ impl SparseStore {
         }
     }
 
-    /// Opens a store over the file at `path`, which is never written. Fails if the file cannot be
-    /// opened, has a different size, or is locked by a writer.
+    /// Opens a store on top of the file at `path`, which is never written to. Fails if the file
+    /// cannot be opened, has a different size, or is locked by a writer.
     pub fn over(path: &str, bytes: u64) -> io::Result<Self> {
         let file = File::open(path)?;
         check_lock(file.try_lock_shared())?;

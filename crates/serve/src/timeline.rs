@@ -56,14 +56,14 @@ impl Clock {
     }
 }
 
-/// A model that produces outputs at instants that it computes.
+/// A model that computes the instants of its outputs.
 pub trait EventSource {
     type Output;
 
     /// Returns the time of the next event, assuming no further input.
     fn next_event(&self) -> Option<Instant>;
 
-    /// Advances to `now`, or to the next output if that is due by then; returns the output.
+    /// Advances to `now`, or only to the next output if that is due by `now`; returns the output.
     fn advance(&mut self, now: Instant) -> Option<Self::Output>;
 
     fn time_of(output: &Self::Output) -> Instant;

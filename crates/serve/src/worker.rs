@@ -254,7 +254,7 @@ impl<D: Service> Worker<D> {
         self.pump(number);
     }
 
-    /// Handles the requests of a connection and sends its replies while there is input and room.
+    /// Handles the requests of a connection and sends the replies, until input or room runs out.
     fn pump(&mut self, number: usize) {
         let now = HostInstant::now();
         loop {
@@ -338,7 +338,7 @@ impl<D: Service> Worker<D> {
     }
 }
 
-/// Makes the system wake this thread on time, not up to 50 us later.
+/// Makes the system wake this thread on time instead of up to 50 us late.
 fn set_timer_slack() {
     #[cfg(target_os = "linux")]
     {
@@ -350,7 +350,7 @@ fn set_timer_slack() {
 pub trait Clients<S> {
     fn get_mut(&mut self, number: usize) -> Option<&mut S>;
 
-    /// Records that a reply of session `number` was due at `at`.
+    /// Records that a reply to the client of session `number` was due at `at`.
     fn record_due(&mut self, number: usize, at: HostInstant);
 
     fn numbers(&self) -> Vec<usize>;
@@ -391,7 +391,7 @@ pub trait Session: Send + 'static {
 
     fn output(&self) -> &[u8];
 
-    /// Drops the first `count` bytes of the output, which have been sent.
+    /// Drops the first `count` bytes of the output, after they have been sent.
     fn sent(&mut self, count: usize);
 
     /// Returns true if the connection has ended as its protocol specifies.

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::transport::{Data, Error, Reply, Transport};
 
-/// Maximum size of a block, in bytes: no disk has larger ones.
+/// Maximum size of a block, in bytes. No disk has larger blocks.
 const MAX_BLOCK_BYTES: u32 = 1 << 16;
 
 /// Maximum number of times a command is sent.
@@ -68,7 +68,7 @@ pub struct PhysicalAddress {
     /// The cylinder, below 2^24.
     pub cylinder: u32,
     pub head: u8,
-    /// Sector number on the track, which most drives count from the index mark.
+    /// Sector number on the track. Most drives count from the index mark.
     pub sector: u32,
 }
 
@@ -199,7 +199,7 @@ impl<'a> Disk<'a> {
         self.transport.sleep(span);
     }
 
-    /// Reads blocks, which the drive may take from its buffer.
+    /// Reads blocks; the drive may take the data from its buffer.
     pub fn read(&mut self, at: Lbn, sectors: u16) -> Result<CommandTimes, Error> {
         self.read_with(at, sectors, false)
     }
@@ -209,7 +209,7 @@ impl<'a> Disk<'a> {
         self.read_with(at, sectors, true)
     }
 
-    /// Writes zeros, which overwrite the data in the blocks.
+    /// Overwrites blocks with zeros.
     pub fn write(&mut self, at: Lbn, sectors: u16) -> Result<CommandTimes, Error> {
         self.write_with(at, sectors, false)
     }

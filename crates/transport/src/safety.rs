@@ -154,7 +154,7 @@ fn identify(front: &[u8], end: &[u8]) -> Option<&'static str> {
     let at_front = SIGNATURES
         .iter()
         .find_map(|&(offset, bytes, name)| front.get(offset..)?.starts_with(bytes).then_some(name));
-    // Sectors are counted from the end of the drive, which is the end of a sector.
+    // Sectors are counted from the end of the drive, where the last sector ends.
     let at_end = end.rchunks_exact(512).find_map(|sector| match sector {
         _ if sector.starts_with(GPT) => Some("the backup of a partition table (GPT)"),
         _ if sector.starts_with(RAID) => Some(RAID_NAME),
@@ -295,7 +295,7 @@ mod tests {
 
     #[test]
     fn unknown_labels_are_data() {
-        // These are labels of Sun and Amiga, and a signature cut off by the end of the data.
+        // These are labels of Sun and Amiga, and a signature that the end of the data cuts off.
         assert_eq!(identify_front(508, &[0xda, 0xbe]), Some(DATA_NAME));
         assert_eq!(identify_front(0, b"RDSK"), Some(DATA_NAME));
         assert_eq!(identify(b"XFS", &[]), Some(DATA_NAME));

@@ -96,7 +96,7 @@ const COUNT: Positions = [
     FieldPosition::bytes(6, 4),
     FieldPosition::bytes(10, 4),
 ];
-/// The group number, 0 to 31, which selects statistics (SBC-3).
+/// The group number (0 to 31) selects statistics (SBC-3).
 const GROUP: Positions = [
     NONE,
     FieldPosition::bits(6, 4, 0),
@@ -136,7 +136,7 @@ impl<T: Field> CommandField for T {
     }
 }
 
-/// The operation code, which is already in the block, determines the size.
+/// The operation code is already in the block and determines the size.
 impl CommandField for Size {
     fn read(block: &[u8], _: Positions) -> Result<Self, Invalid> {
         Ok(Self::from_code(block[0]))
@@ -643,8 +643,8 @@ impl Command {
         parse(block)
     }
 
-    /// Writes the command block at the front of `block`, and returns its length.
-    /// Panics if a value does not fit its field, or the operation does not exist in that size.
+    /// Writes the command block at the front of `block`, and returns its length. Panics if a value
+    /// does not fit its field or the operation does not exist in this size.
     pub fn emit(&self, block: &mut [u8; 16]) -> usize {
         let length = emit(self, block);
         let parsed = Self::parse(&block[..length]);

@@ -317,8 +317,8 @@ pub struct VitalPage<'a> {
 const HEADER: usize = 4;
 
 impl<'a> VitalPage<'a> {
-    /// Parses a page, whose end may be cut off by the allocation length.
-    /// Fails if the header is incomplete.
+    /// Parses a page. Its end may be cut off by the allocation length. Fails if the header is
+    /// incomplete.
     pub fn parse(data: &'a [u8]) -> Result<Self, Short> {
         let Some((header, rest)) = data.split_at_checked(HEADER) else {
             return Err(Short { expected: HEADER });

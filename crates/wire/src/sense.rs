@@ -118,7 +118,7 @@ codes! {
 /// The invalid field of a command block or parameter list (SPC-4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pointer {
-    /// True if it is in the command block, false if it is in the parameter list.
+    /// True if the field is in the command block, false if it is in the parameter list.
     pub in_command: bool,
     /// Byte where the field begins.
     pub byte: u16,
@@ -265,7 +265,7 @@ impl Sense {
         }
     }
 
-    /// Parses the fixed format, which drives built to the first SCSI standards cut off after eight
+    /// Parses the fixed format. Drives built to the first SCSI standards cut it off after eight
     /// bytes.
     fn parse_fixed(bytes: &[u8], deferred: bool) -> Result<Self, Malformed> {
         if bytes.len() < field::HEADER {

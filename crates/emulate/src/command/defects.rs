@@ -69,7 +69,7 @@ fn too_long() -> Sense {
     Sense::new(Key::IllegalRequest, Code::INVALID_FIELD)
 }
 
-/// Returns the defective units in order of position, primary ones first.
+/// Returns the defective units in order of position; primary ones come first.
 fn defective_units(layout: &Layout, spec: &Spec, (primary, grown): (bool, bool)) -> Vec<Unit> {
     let is_primary = |unit: &Unit| {
         let zone = &spec.geometry.zones[unit.zone];

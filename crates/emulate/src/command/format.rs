@@ -15,7 +15,7 @@ use crate::state::{
     Action, Context, Start, Work, invalid_field, invalid_parameter, list_length, too_few_data,
 };
 
-/// Maximum number of defects in a list, which no new drive exceeds. When spares are scarce, a new
+/// Maximum number of defects in a list; no new drive has as many. When spares are scarce, a new
 /// layout must be built for each defect to find out whether it can be slipped.
 const MAX_DEFECTS: usize = 2048;
 

@@ -163,7 +163,7 @@ impl<D: Backing> Unit<D> {
         self.abort_matching(|slot| slot.initiator == initiator && slot.id == id) > 0
     }
 
-    /// Aborts all tasks of an initiator; returns how many there were.
+    /// Aborts all tasks of an initiator; returns their number.
     pub fn abort_task_set(&mut self, now: Instant, initiator: u64) -> usize {
         self.catch_up(now);
         self.abort_matching(|slot| slot.initiator == initiator)

@@ -80,7 +80,7 @@ impl Digests {
         self.emit(message, data, &mut output[before..]);
     }
 
-    /// Writes a message to the start of `room`, which must have space for it; returns the length.
+    /// Writes a message to the start of `room`, which must be large enough; returns its length.
     pub fn emit(self, message: &Message, data: &[u8], room: &mut [u8]) -> usize {
         let header = message.emit(Lengths::of_data(data.len()));
         let mut at = 0;

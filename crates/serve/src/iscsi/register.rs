@@ -1,4 +1,4 @@
-//! The register of all sessions, which logins start or join.
+//! The register of all sessions. Logins start or join them.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

@@ -397,7 +397,7 @@ impl IscsiTarget {
             unit.abort(at, initiator, id);
             self.drop_responses(|other, task| (other, task) == (initiator, id));
         }
-        // Tasks that waited for aborted ones can start.
+        // Tasks that waited for the aborted ones can now start.
         self.start_tasks(index, now);
     }
 

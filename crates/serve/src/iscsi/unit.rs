@@ -212,7 +212,7 @@ impl UnitStore {
         unit.data.cut(cut)
     }
 
-    /// Locks the data, which only the thread of the export accesses.
+    /// Locks the data. Only the thread of the export accesses them.
     pub(super) fn lock(&self) -> MutexGuard<'_, UnitData> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -304,7 +304,7 @@ impl NbdExport {
         }
     }
 
-    /// Zeroes the next part of a job; returns the job's connection if a reply is ready.
+    /// Starts to zero the next part of a job; returns the job's connection if a reply is ready.
     fn start_next_part(
         &mut self,
         id: usize,

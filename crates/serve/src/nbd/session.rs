@@ -274,7 +274,7 @@ pub(super) struct ReplyWriter<'a> {
 }
 
 impl ReplyWriter<'_> {
-    /// Writes the reply to the output; returns false if there is no room for all of it.
+    /// Writes the reply to the output; returns false if only a part of it fits.
     pub fn write(&mut self, reply: &mut Reply) -> Result<bool, ConnectionError> {
         // This is enough for any message without data, even with the longest error.
         if self.output.room_len() < 256 {

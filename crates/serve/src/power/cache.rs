@@ -285,7 +285,7 @@ impl Cache {
         }
     }
 
-    /// Makes the oldest writes safe until the drive's buffer could hold the remaining ones.
+    /// Makes the oldest writes safe until the remaining ones fit in the drive's buffer.
     fn make_room(&mut self) {
         while self.settled_sectors > self.capacity {
             let is_settled = |written: &&CachedWrite| {

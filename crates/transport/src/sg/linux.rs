@@ -69,7 +69,7 @@ impl Sg {
         Ok(())
     }
 
-    /// Opens the block device exclusively, which fails while the device is in use.
+    /// Opens the block device exclusively. Fails while the device is in use.
     fn claim(&self, block: &str) -> Result<File, Error> {
         let read = |path| fs::read_to_string(path).map_err(Error::file(Path::new(path)));
         let blocks = block_device::blocks(Path::new(block_device::SYSFS), block)

@@ -49,7 +49,7 @@ impl Lun {
 
 /// A 32-bit sequence number, which wraps around (RFC 1982).
 ///
-/// Numbers 2^31 apart have no order; hence [`Self::is_before`] instead of `Ord`.
+/// There is no order between numbers 2^31 apart, so the type has [`Self::is_before`] but not `Ord`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Serial(pub u32);
 
@@ -156,8 +156,8 @@ macro_rules! messages {
             /// Length of a basic header segment, in bytes.
             pub const LENGTH: usize = 48;
 
-            /// Reads the first [`Self::LENGTH`] bytes of `data`; reserved bits are ignored.
-            /// Fails if there are too few bytes, or the operation is unknown.
+            /// Reads the first [`Self::LENGTH`] bytes of `data`; reserved bits are ignored. Fails
+            /// if there are too few bytes or the operation is unknown.
             pub fn parse(data: &[u8]) -> Result<Self, Invalid> {
                 let data = data.get(..Self::LENGTH).ok_or(Invalid::Short)?;
                 match data[0] & OPERATION {
@@ -426,14 +426,14 @@ messages! {
         tag: Tag = FieldPosition::bytes(16, 4);
         /// Identifies the acknowledgement; otherwise [`Tag::NONE`].
         transfer: Tag = FieldPosition::bytes(20, 4);
-        /// The number of this response, if there is a status.
+        /// The number of this response; only with a status.
         status: Serial = FieldPosition::bytes(24, 4);
         expected_command: Serial = FieldPosition::bytes(28, 4);
         max_command: Serial = FieldPosition::bytes(32, 4);
         /// Counts the data messages of the command.
         data: Serial = FieldPosition::bytes(36, 4);
         offset: u32 = FieldPosition::bytes(40, 4);
-        /// Difference between the actual and the expected length, if there is a status.
+        /// Difference between the actual and the expected length; only with a status.
         residual: u32 = FieldPosition::bytes(44, 4);
     }
 

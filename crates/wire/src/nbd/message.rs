@@ -6,7 +6,7 @@ use core::fmt;
 
 use crate::layout::{FieldPosition, number, put};
 
-/// The layout of request and reply headers, which the options of a connection determine.
+/// The layout of request and reply headers. The options of a connection determine it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Headers {
     /// Simple replies only.

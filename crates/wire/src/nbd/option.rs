@@ -77,7 +77,7 @@ layout! {
 }
 
 pub mod code {
-    /// `NBD_OPT_EXPORT_NAME`: choose an export; there is no answer if it does not exist.
+    /// `NBD_OPT_EXPORT_NAME`: choose an export; not answered if it does not exist.
     pub const EXPORT_NAME: u32 = 1;
     /// `NBD_OPT_ABORT`: end the connection.
     pub const ABORT: u32 = 2;

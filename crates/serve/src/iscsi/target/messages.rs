@@ -364,7 +364,7 @@ impl IscsiTarget {
         if let Some(connection) = clients.get_mut(origin.connection) {
             connection.send(Message::TaskResponse(response), Vec::new());
         }
-        // Tasks that waited for aborted ones can start.
+        // Tasks that waited for the aborted ones can now start.
         self.start_tasks(origin.session, now);
         if request.function == function::COLD_RESET {
             for number in clients.numbers() {
@@ -526,7 +526,7 @@ fn shorten_write(block: &[u8], max: u64) -> Option<Vec<u8>> {
     Some(short[..length].to_vec())
 }
 
-/// Returns true for REPORT LUNS, which any logical unit answers (SPC-4).
+/// Returns true for REPORT LUNS, which is valid for any logical unit number (SPC-4).
 fn reports_units(block: &[u8]) -> bool {
     matches!(Command::parse(block), Ok(Command::ReportLuns { .. }))
 }
