@@ -31,7 +31,7 @@ pub trait Backing: Device {
         now
     }
 
-    /// Changes the buffer rules, watermarks and write caching. Only called if `spec` returns one.
+    /// Changes buffer rules, watermarks and write caching of a device that has a specification.
     fn set_buffer(&mut self, _now: Instant, _spec: &Spec) {}
 
     /// Replaces the defects, but not the number of blocks. Only called while no request is

@@ -40,7 +40,8 @@ impl Nexus {
         }
     }
 
-    /// Returns the identity for READ FULL STATUS: the iSCSI port, or a SAS address without iSCSI.
+    /// Returns the identity for READ FULL STATUS: the iSCSI port, or a SAS address if the initiator
+    /// does not use iSCSI.
     pub fn transport_id(&self) -> TransportId<'_> {
         match &self.port {
             Some(port) => TransportId::IscsiSession(&port.name, &port.session),

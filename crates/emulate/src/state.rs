@@ -226,7 +226,7 @@ impl State {
         })
     }
 
-    /// Returns true if the unit is read-only, or the control page forbids writes (SWP).
+    /// Returns true if the unit is read-only or its control page forbids writes (SWP).
     pub fn is_write_protected(&self) -> bool {
         let control = self.modes.control();
         self.is_read_only || control.is_some_and(|control| control.write_protect)

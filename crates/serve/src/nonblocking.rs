@@ -48,8 +48,8 @@ impl AsFd for WakeReceiver {
     }
 }
 
-/// Waits until one of `sockets` is ready, or `deadline` has passed.
-/// Panics if the operating system is out of memory.
+/// Waits until one of `sockets` is ready or `deadline` has passed. Panics if the operating system
+/// is out of memory.
 pub fn wait(sockets: &mut [PollFd<'_>], deadline: Option<Instant>) {
     let timeout = deadline.map(|deadline| {
         let remaining = deadline.saturating_duration_since(Instant::now());

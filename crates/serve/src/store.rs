@@ -159,7 +159,6 @@ fn check_size(file: &File, expected: u64) -> io::Result<()> {
     Err(io::Error::other(message))
 }
 
-/// Returns the extent at `offset` of a `file` of `bytes`.
 fn extent(file: &File, bytes: u64, offset: u64, length: u64) -> io::Result<Extent> {
     use rustix::fs::{SeekFrom, seek};
     let end = offset + length;

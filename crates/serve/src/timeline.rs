@@ -103,8 +103,8 @@ impl<D: Backing> EventSource for Unit<D> {
 
 /// A device or a unit, and the clock that drives it.
 ///
-/// Time starts with the first input that takes time, so a trace of the requests also starts there.
-/// An input enters the model at the time of the clock, and its output is due at the time that the
+/// Drive time starts with the first input that takes time, and so does a trace of the requests. An
+/// input enters the model at the time of the clock, and its output is due at the time that the
 /// model computes. No method blocks: the caller polls again at [`Self::next_due`].
 pub struct Timeline<T: EventSource> {
     pub model: T,

@@ -1,8 +1,8 @@
 //! The thread that serves an export over any protocol, and its interface to protocols.
 //!
-//! The thread alone owns the [`Service`], with the device and the store. It sleeps until a request
-//! arrives or a completion is due, so replies are sent without a thread switch. No client can delay
-//! another: sockets never block, and each connection has its own buffers.
+//! The thread is the sole owner of the [`Service`], with the device and the store. It sleeps until
+//! a request arrives or a completion is due, so replies are sent without a thread switch. No client
+//! can delay another: sockets never block, and each connection has its own buffers.
 
 use std::io;
 use std::sync::Arc;
@@ -105,7 +105,6 @@ impl<S: Session> WorkerHandle<S> {
 
 struct Ready {
     number: usize,
-    /// True if the client has disconnected.
     has_disconnected: bool,
 }
 

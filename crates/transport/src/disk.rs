@@ -264,7 +264,7 @@ impl<'a> Disk<'a> {
     }
 
     /// Returns the last block and the bytes per block (READ CAPACITY). Given a block, returns the
-    /// last block that can be reached from it without a substantial delay; drives that support PMI
+    /// last block that can be reached from it without a substantial delay. Drives that support PMI
     /// return the end of a cylinder (worthington96 section 4.1.3).
     pub fn capacity(&mut self, from: Option<Lbn>) -> Result<(u64, u32), Error> {
         let at = from.map_or(0, |at| at.0);

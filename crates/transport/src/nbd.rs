@@ -160,7 +160,6 @@ fn choose_export(stream: &mut Stream, export: &str) -> Result<Size, Lost> {
     receive_answers(stream, export)
 }
 
-/// Receives the answers to the choice of an export.
 fn receive_answers(stream: &mut Stream, export: &str) -> Result<Size, Lost> {
     let (mut size, mut minimum) = (None, 1);
     for _ in 0..MAX_ANSWERS {

@@ -42,7 +42,7 @@ keys! {
     UnitAttention = 0x6, "UNIT ATTENTION";
     /// A protected area was accessed.
     DataProtect = 0x7, "DATA PROTECT";
-    /// The medium is blank although data were expected, or the reverse.
+    /// The medium is blank where data were expected, or the reverse.
     BlankCheck = 0x8, "BLANK CHECK";
     VendorSpecific = 0x9, "VENDOR SPECIFIC";
     CopyAborted = 0xa, "COPY ABORTED";

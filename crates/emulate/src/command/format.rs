@@ -1,8 +1,8 @@
 //! FORMAT UNIT (SBC-3): zeroes all blocks, and slips reallocated sectors (worthington96 section
 //! 4.1.1).
 //!
-//! No parameter set gives its duration. It is assumed to take one revolution per track for writing
-//! and, unless the initiator disables certification, another for reading.
+//! No parameter set gives the duration of formatting. One revolution per track is assumed for
+//! writing and, unless the initiator disables certification, another for reading.
 
 use diskarm_core::geometry::{Layout, Pba, Unit};
 use diskarm_core::units::{Instant, Span};

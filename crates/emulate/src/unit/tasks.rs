@@ -226,9 +226,9 @@ impl<D: Backing> Unit<D> {
     }
 
     /// Switches the unit on after a power failure. `device` is in its power-on state; the grown
-    /// defects are added to it. All tasks are dropped without responses, and all state of
-    /// initiators is lost: each is notified of the power-on. Saved mode parameters and data are
-    /// kept. Interrupted formatting does not continue.
+    /// defects are added to it. All tasks are dropped without responses, and the state of all
+    /// initiators is lost. Each of them is notified of the power-on. Saved mode parameters and data
+    /// are kept. Interrupted formatting does not continue.
     pub fn power_cycle(&mut self, now: Instant, mut device: D) {
         self.now = now;
         if self.store_wants_events {

@@ -37,7 +37,7 @@ impl Digests {
     }
 
     /// Returns the first message in `input`, if it is complete. Fails if the message has more than
-    /// `max` bytes of data, or if a digest is wrong.
+    /// `max` bytes of data or a digest is wrong.
     pub fn first(self, input: &[u8], max: usize) -> Result<Option<Frame<'_>>, FrameError> {
         let Some((header, _)) = input.split_first_chunk::<{ Message::LENGTH }>() else {
             return Ok(None);

@@ -465,7 +465,6 @@ impl DiscoverySession {
         }
     }
 
-    /// Returns the next part of the answer.
     fn next_part(&mut self, request: &TextRequest) -> (Message, Vec<u8>) {
         let length = self.unsent.len().min(self.parameters.max_send as usize);
         let remaining = self.unsent.split_off(length);

@@ -528,7 +528,7 @@ impl Window {
     }
 
     /// Returns the last command number to announce. It never decreases, because the initiator may
-    /// have used it already.
+    /// already have used that number.
     pub fn announce(&mut self) -> Serial {
         let free = WINDOW.saturating_sub(self.numbered);
         let max = self.expected.plus(free).previous();

@@ -35,7 +35,7 @@ pub struct Losses {
 /// acknowledges writes in the order in which it writes them. Among unacknowledged writes of the
 /// same sectors, the first to arrive is assumed to reach the media first.
 ///
-/// Cost: the previous content of each sector until its write is safe, and a lookup per sector.
+/// Cost: memory for the old content of sectors until writes are safe, and a lookup per sector.
 pub struct Cache {
     /// Maximum number of sectors of acknowledged writes.
     pub capacity: u64,

@@ -103,7 +103,7 @@ impl IscsiTarget {
                 let header = message.emit(Lengths::of_data(data.len()));
                 connection.reject(reject_reason::SNACK, header);
             }
-            // A second login, or a message that only targets send.
+            // A second login or a message that only targets send.
             _ => {
                 let header = message.emit(Lengths::of_data(data.len()));
                 connection.reject(reject_reason::PROTOCOL_ERROR, header);
