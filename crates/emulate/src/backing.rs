@@ -13,8 +13,8 @@ use diskarm_core::units::{Angle, Bytes, Instant, Lbn};
 use diskarm_wire::Sense;
 use diskarm_wire::sense::{Code, Key};
 
-/// The device below a unit, with the properties that the unit can read and change beyond serving
-/// requests. By default there are none: arrays, pairs and wrappers have no layout to report.
+/// The device below a unit, and those of its properties that the unit can read and change. By
+/// default there are none, because arrays, pairs and wrappers have no layout to report.
 pub trait Backing: Device {
     /// Returns the specification of a single drive, with the current buffer rules.
     fn spec(&self) -> Option<&Spec> {
@@ -25,17 +25,17 @@ pub trait Backing: Device {
         None
     }
 
-    /// Moves the arm to the track of a block while no request is outstanding; returns when it
-    /// arrives.
+    /// Moves the arm to the track of a block and returns the time at which it arrives. Only called
+    /// while no request is outstanding.
     fn seek(&mut self, now: Instant, _at: Lbn) -> Instant {
         now
     }
 
-    /// Changes the buffer rules, watermarks and write caching. Only called if there is a spec.
+    /// Changes buffer rules, watermarks and write caching of a device that has a specification.
     fn set_buffer(&mut self, _now: Instant, _spec: &Spec) {}
 
-    /// Replaces the defects, while no request is outstanding. The number of blocks does not change.
-    /// Fails if the geometry is inconsistent, or the device has no geometry of its own.
+    /// Replaces the defects, but not the number of blocks. Only called while no request is
+    /// outstanding. Fails if the geometry is inconsistent or the device has none of its own.
     fn set_geometry(&mut self, _now: Instant, geometry: &Geometry) -> Result<(), InputError> {
         let zones = geometry.zones.len();
         let expected = "nothing: the device has no geometry of its own";
@@ -45,7 +45,7 @@ pub trait Backing: Device {
 
 impl<D: Device + ?Sized> Backing for Box<D> {}
 
-/// A single drive, whose layout and specification are known.
+/// A single drive with a known layout and specification.
 pub struct Single {
     drive: Drive,
     spec: Spec,
@@ -96,7 +96,7 @@ impl Backing for Single {
 
 /// Stores the data of blocks. Blocks that were never written read as zeros.
 pub trait Store: Send {
-    /// Reads whole blocks, starting at `at`, into `data`, which is initially zeros.
+    /// Reads the blocks from `at` on into `data`, which is filled with zeros beforehand.
     fn read(&mut self, at: Lbn, data: &mut [u8]) -> Result<(), Unavailable>;
 
     /// Writes `data`, a whole number of blocks, at `at`.
@@ -116,8 +116,8 @@ pub trait Store: Send {
     fn submitted(&mut self, _request: &Request, _data: Vec<u8>) {}
 
     /// Called when the device has completed a write or a flush. If `counts`, the request succeeded,
-    /// and the data of a write are stored next unless they already are. Otherwise it failed or was
-    /// aborted.
+    /// and the data of a write are stored next unless they already are. Otherwise, the request
+    /// failed or was aborted.
     fn completed(&mut self, _request: &Request, _counts: bool) {}
 
     /// Called when a write whose data were stored at `at` in advance is aborted before the device
@@ -155,8 +155,8 @@ impl MemoryStore {
         }
     }
 
-    /// Splits `length` bytes starting at block `at` at chunk boundaries. Returns the chunk, the
-    /// offset in it, the offset in the data, and the length of each part.
+    /// Splits `length` bytes starting at block `at` at chunk boundaries. Returns the chunk of each
+    /// part, its offset in the chunk and in the data, and its length.
     fn parts(
         &self,
         at: Lbn,

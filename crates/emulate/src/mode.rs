@@ -1,8 +1,8 @@
 //! The table of mode pages: their default content, changeable bits, and effects.
 //!
-//! An initiator reads the geometry (worthington96 section 4.1.3) by selecting a notch, which is a
-//! zone, in the notch page; the format page and the boundaries in the notch page then describe that
-//! notch. The buffer ratios in the disconnect-reconnect page set the watermarks of the model.
+//! To read the geometry (worthington96 section 4.1.3), an initiator selects a notch (a zone) in the
+//! notch page. The format page and the boundaries in the notch page then describe that notch. The
+//! buffer ratios in the disconnect-reconnect page set the watermarks of the model.
 
 use diskarm_core::geometry::Layout;
 use diskarm_core::spec::{Buffer, ReadAhead, Sparing, Spec, WriteCache};
@@ -45,7 +45,7 @@ impl<'a> View<'a> {
         }
     }
 
-    /// Returns the indices of the zones that hold blocks, which are the notches of the drive.
+    /// Returns the indices of the zones that contain blocks. These are the notches of the drive.
     fn notches(&self) -> Vec<usize> {
         let Some((spec, layout)) = self.drive else {
             return Vec::new();
@@ -63,9 +63,9 @@ struct PageEntry {
     code: u8,
     /// The default content; `None` if the unit does not have the page.
     values: fn(&View<'_>) -> Option<Vec<u8>>,
-    /// A mask of the bits that may be changed; `None` if no bit may be.
+    /// A mask of the changeable bits; `None` if there are none.
     mask: Option<fn(&View<'_>) -> Vec<u8>>,
-    /// Checks content that differs in changeable bits only; returns the offset of an invalid value.
+    /// Checks content that differs only in changeable bits; returns the offset of an invalid value.
     check: fn(&View<'_>, &[u8]) -> Option<usize>,
 }
 
@@ -182,7 +182,7 @@ impl PageEntry {
     }
 }
 
-/// Returns one page or all pages for MODE SENSE; `None` if there is no such page.
+/// Returns one page or all pages for MODE SENSE; `None` if the page does not exist.
 pub(crate) fn pages(context: &Context<'_>, which: Option<u8>, values: Values) -> Option<Vec<u8>> {
     let mut data = Vec::new();
     for entry in PAGES {
@@ -309,13 +309,13 @@ fn flexible_disk(view: &View<'_>) -> Option<FlexibleDisk> {
     })
 }
 
-/// Returns zero, which SCSI-2 calls undefined, for a value that does not fit its field.
+/// Returns zero ("undefined" in SCSI-2) for a value that does not fit its field.
 fn u16_or_zero(number: u64) -> u16 {
     u16::try_from(number).unwrap_or(0)
 }
 
-/// Describes the tracks of the active notch, or of the first if none is active; with nominal
-/// values, the mean track.
+/// Describes the tracks of the active notch, or of the first notch if none is active. Nominal
+/// values describe the mean track.
 fn format_device(view: &View<'_>) -> Option<FormatDevice> {
     let (spec, _) = view.drive?;
     let index = *view.notches().get(usize::from(view.notch.max(1)) - 1)?;
@@ -451,8 +451,8 @@ fn check_caching(view: &View<'_>, page: &[u8]) -> Option<usize> {
     (page.minimum_prefetch > page.maximum_prefetch.min(page.prefetch_ceiling)).then_some(4)
 }
 
-/// Changes the read-ahead. A field that was not changed keeps the current value, which may be too
-/// large for the field.
+/// Changes the read-ahead. A field that was not changed leaves the current value as it is, since it
+/// may not fit the field.
 fn apply_read_ahead(page: &Caching, rules: &mut Buffer) {
     let max = page.maximum_prefetch.min(page.prefetch_ceiling);
     if max != blocks(rules.read_ahead_max) {
@@ -495,7 +495,7 @@ fn apply_write_cache(on: bool, spec: &mut Spec) {
     }
 }
 
-/// Returns the default full and empty ratios.
+/// Returns the default buffer full and buffer empty ratios.
 fn ratios(view: &View<'_>) -> [u8; 2] {
     let specified = view.drive.map(|(spec, _)| buffer_ratios(&spec.buffer));
     let [full, empty] = specified.unwrap_or_default();

@@ -11,8 +11,8 @@ pub enum Places {
     /// By translating addresses, by notches, and by READ CAPACITY per cylinder.
     #[default]
     Translated,
-    /// As on Quantum's drives (worthington96 section 4.1.3): no translation of addresses, but
-    /// notches and READ CAPACITY per cylinder.
+    /// By notches and by READ CAPACITY per cylinder, but not by translating addresses, as on
+    /// Quantum's drives (worthington96 section 4.1.3).
     Notches,
     /// No command reports them.
     Hidden,
@@ -25,13 +25,13 @@ pub struct Recalibration {
     pub lasts: Span,
 }
 
-/// The slowdown of a drive that was idle.
+/// The slowdown of a drive that has been idle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WarmUp {
     /// Minimum idle time.
     pub idle: Span,
     pub commands: u32,
-    /// The additional time of each command.
+    /// The additional time that each command takes.
     pub extra: Span,
 }
 
@@ -40,13 +40,13 @@ pub struct Realism {
     pub places: Places,
     /// Mode pages report nominal values: the mean track length, and a round speed.
     pub nominal: bool,
-    /// Standard deviation of the observed completion times. They are normally distributed, but
-    /// never precede the sending of the task or the previous response.
+    /// Standard deviation of the normally distributed error of observed completion times. No
+    /// completion is observed before its task was sent or before the previous response.
     pub noise: Span,
     pub recalibration: Option<Recalibration>,
     pub warm_up: Option<WarmUp>,
-    /// A buffer full ratio of zero, which is then the default, lets the drive choose: it starts to
-    /// send the data of a read as soon as the transfer can finish without a pause.
+    /// Makes the default buffer full ratio zero, which lets the drive choose: it starts to send the
+    /// data of a read as soon as the transfer can finish without a pause.
     pub adaptive_ratios: bool,
     pub seed: u64,
 }
@@ -106,7 +106,7 @@ impl Disturbance {
     }
 
     /// Returns true if the device accepts a command at `now`. A recalibration that is due waits for
-    /// outstanding commands; if there were none, it started on time.
+    /// outstanding commands. If there are none, it has started on time.
     pub fn accepts(&mut self, now: Instant, is_idle: bool) -> bool {
         if let Some(Recalibration { every, lasts }) = self.realism.recalibration
             && now >= self.due

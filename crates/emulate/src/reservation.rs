@@ -40,7 +40,8 @@ impl Nexus {
         }
     }
 
-    /// Returns the identity for READ FULL STATUS: the iSCSI port, or a SAS address without iSCSI.
+    /// Returns the identity for READ FULL STATUS: the iSCSI port, or a SAS address if the initiator
+    /// does not use iSCSI.
     pub fn transport_id(&self) -> TransportId<'_> {
         match &self.port {
             Some(port) => TransportId::IscsiSession(&port.name, &port.session),
@@ -58,7 +59,7 @@ impl Nexus {
         }
     }
 
-    /// Removes and returns the oldest unit attention, which then counts as reported.
+    /// Removes and returns the oldest unit attention. It counts as reported from then on.
     pub fn take_attention(&mut self) -> Option<Code> {
         self.attentions.pop_front()
     }
@@ -72,10 +73,10 @@ pub(crate) enum Access {
     Always,
     /// Concerns only the reservations or registrations of its own initiator.
     Own,
-    /// Returns a report, which persistent reservations always allow.
+    /// Only returns a report; persistent reservations always allow this.
     Reports,
     Reads,
-    /// Reads or changes the state of the unit; for reservations it counts as a write.
+    /// Reads or changes the state of the unit; reservations treat it as a write.
     Configures,
     /// Writes the medium or depends on it.
     Writes,
@@ -227,7 +228,7 @@ impl Reservations {
     }
 
     /// Removes the registrations with `key`, or all others if `key` is zero, and takes over their
-    /// reservation with type `kind`. Returns the removed initiators; `None` if nothing matches.
+    /// reservation as type `kind`. Returns the removed initiators; `None` if nothing matches.
     pub fn preempt(
         &mut self,
         nexus: usize,

@@ -1,5 +1,5 @@
-//! The state of a unit apart from its tasks, the context in which commands run, and the work of
-//! commands that take time: a sequence of device operations.
+//! The state of a unit apart from its tasks, the context in which commands run, and the sequence of
+//! device operations of a command that takes time.
 
 use std::collections::BTreeMap;
 
@@ -135,9 +135,9 @@ pub(crate) struct State {
     /// True if reads are served from the media (RCD of the caching page).
     pub read_cache_disabled: bool,
     pub reservations: Reservations,
-    /// Nexuses whose tasks a preemption aborts.
+    /// Nexuses whose tasks must be aborted because of a preemption.
     pub preempted: Vec<usize>,
-    /// True if the medium does not spin (START STOP UNIT).
+    /// True if the medium is not spinning (START STOP UNIT).
     pub is_stopped: bool,
     /// Start and end of formatting.
     pub formatting: Option<(Instant, Instant)>,
@@ -210,7 +210,7 @@ impl State {
         }
     }
 
-    /// Returns the sense data of a stopped unit.
+    /// Returns the sense data to report if the unit is stopped.
     pub fn start_required(&self) -> Option<Sense> {
         self.is_stopped
             .then(|| Sense::new(Key::NotReady, Code::START_REQUIRED))
@@ -226,7 +226,7 @@ impl State {
         })
     }
 
-    /// Returns true if the unit is read-only, or the control page forbids writes (SWP).
+    /// Returns true if the unit is read-only or its control page forbids writes (SWP).
     pub fn is_write_protected(&self) -> bool {
         let control = self.modes.control();
         self.is_read_only || control.is_some_and(|control| control.write_protect)
@@ -420,7 +420,7 @@ pub(crate) trait Work: Send {
     /// Returns the next action. Called again when the previous action has completed.
     fn next(&mut self, context: &mut Context<'_>) -> Result<Action, Sense>;
 
-    /// Returns the data to store once the requested write completes; empty if there are none.
+    /// Returns the data to store once the requested write completes; empty if nothing is written.
     fn data(&self) -> Vec<u8> {
         Vec::new()
     }

@@ -71,7 +71,7 @@ pub enum Status {
 pub struct Response {
     pub id: u64,
     pub initiator: u64,
-    /// When the task ended; with timing noise, when it was observed to end.
+    /// The time at which the task ended or, with timing noise, was observed to end.
     pub at: Instant,
     pub status: Status,
     /// Sense data; empty unless the status is CHECK CONDITION.
@@ -80,9 +80,9 @@ pub struct Response {
     pub data_in: Vec<u8>,
 }
 
-/// A logical unit, which answers tasks with responses.
+/// A logical unit. It executes tasks and returns responses.
 ///
-/// Instants never decrease from one call to the next. Every task gets one response unless it is
+/// Instants must not decrease from one call to the next. Every task gets one response unless it is
 /// aborted.
 pub struct Unit<D> {
     device: D,
@@ -124,7 +124,7 @@ struct Slot {
     data_out: Vec<u8>,
     /// The remaining work, once the task has started.
     work: Option<Box<dyn Work>>,
-    /// True if the response was sent, or if there will be none.
+    /// True if the response was sent or will never be sent.
     is_answered: bool,
     /// True if the task was aborted but still has an operation in the device.
     is_aborted: bool,
@@ -198,7 +198,7 @@ impl<D: Backing> Unit<D> {
         &self.device
     }
 
-    /// Returns the device below the unit, for operations that no command offers.
+    /// Returns the device below the unit, for operations that no command performs.
     pub fn device_mut(&mut self) -> &mut D {
         &mut self.device
     }

@@ -49,8 +49,7 @@ pub trait PowerControl {
 
     fn facts(&self) -> &Facts;
 
-    /// Returns true if the power can be cut, which requires that the device reports when data reach
-    /// the media.
+    /// Returns true if the power can be cut: the device must report when data reach the media.
     fn can_lose_writes(&self) -> bool;
 
     fn pending_writes(&mut self) -> Vec<PendingWrite>;
@@ -71,8 +70,8 @@ pub trait PowerControl {
         losses.map(Reply::PowerCut).map_err(store_error)
     }
 
-    /// Cuts the power if a cut is due. Returns true if the power is off; all connections must then
-    /// close.
+    /// Cuts the power if a cut is due. Returns true if the power is off, in which case all
+    /// connections must close.
     fn cut_if_due(&mut self) -> bool {
         if let Some(cut) = self.switch().take_due(HostInstant::now()) {
             // There is no client to report a failure to.
@@ -243,7 +242,7 @@ impl ControlServer {
     }
 }
 
-/// Sends a command to the control socket at `path`; returns the answer, which is one line.
+/// Sends a command to the control socket at `path`; returns the one-line answer.
 pub fn ask(path: &Path, command: &ExportCommand) -> io::Result<String> {
     let mut stream = UnixStream::connect(path)?;
     stream.write_all(format!("{command}\n").as_bytes())?;
@@ -277,7 +276,7 @@ pub enum Command {
         /// The exclusive end of the range.
         end: Lbn,
     },
-    /// `errors`: lists the injected bad blocks and how often they will still fail.
+    /// `errors`: lists the injected bad blocks and how many more times each will fail.
     Errors,
     /// `stats`: returns the statistics.
     Statistics,
@@ -370,12 +369,12 @@ impl TriggerEvent {
     /// The "expected" part of the message about `before`.
     pub const BEFORE: &str = "flush or write";
 
-    /// Parses the value of `before`, which is a type of request.
+    /// Parses the value of `before`: a type of request.
     pub fn parse_before(text: &str) -> Option<Self> {
         parse_access(text).map(|access| Self::next(TriggerStage::Before, access))
     }
 
-    /// Parses the value of `after`, which is a type of request or a time.
+    /// Parses the value of `after`: a type of request or a time.
     pub fn parse_after(text: &str) -> Option<Self> {
         let request = parse_access(text).map(|access| Self::next(TriggerStage::After, access));
         request.or_else(|| {
@@ -384,8 +383,8 @@ impl TriggerEvent {
         })
     }
 
-    /// Makes the trigger wait for the `nth` such request. Returns an error about `field` if the
-    /// trigger waits for a time.
+    /// Makes the trigger wait for the `nth` request of its type. Returns an error about `field` if
+    /// the trigger waits for a time.
     pub fn with_nth(self, nth: u64, field: &str) -> Result<Self, InputError> {
         match self {
             Self::Request { stage, access, .. } => Ok(Self::Request { stage, access, nth }),

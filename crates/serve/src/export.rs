@@ -22,13 +22,13 @@ pub struct Facts {
     /// The name; empty for the default export.
     pub name: String,
     pub description: String,
-    /// Sector size, of which all offsets and lengths are multiples.
+    /// Sector size. All offsets and lengths are multiples of it.
     pub sector: Bytes,
     /// Physical sector size; requests that are not aligned to it are slower.
     pub physical: Bytes,
     pub sectors: SectorCount,
     pub is_read_only: bool,
-    /// False if requests take no time; then writing zeroes is faster than writing data.
+    /// False if requests take no time. Writing zeroes is then faster than writing data.
     pub is_timed: bool,
 }
 
@@ -50,9 +50,9 @@ pub struct Timing<D = Box<dyn Device>> {
 /// Builds a device in the state after power-on.
 pub type DeviceFactory<D> = Box<dyn Fn() -> D + Send>;
 
-/// The requirements for cutting the power of an export.
+/// The configuration of an export whose power can be cut.
 pub struct PowerConfig<D> {
-    /// Capacity of the drive's buffer, which limits the writes that can be lost.
+    /// Capacity of the drive's buffer. It limits the writes that can be lost.
     pub capacity: SectorCount,
     /// Builds a new device; `None` if requests take no time.
     pub device: Option<DeviceFactory<D>>,

@@ -23,7 +23,7 @@ pub struct ExportSpec {
     pub changes: Vec<Edit>,
     /// Policy of the queue in front of the device.
     pub policy: String,
-    /// Size; `None` for the size of the file or the drive.
+    /// Size; `None` for the size of the file or, if it does not exist, of the drive.
     pub size: Option<String>,
     pub store: StoreSpec,
     pub is_read_only: bool,
@@ -177,8 +177,8 @@ impl ExportSpec {
         })
     }
 
-    /// Returns the specified number of sectors. The default is that of an existing file, or else
-    /// that of the drive.
+    /// Returns the specified number of sectors. The default is the size of the file if it exists,
+    /// otherwise the size of the drive.
     fn sectors(&self, system: &System) -> Result<SectorCount, Error> {
         let disk = system.disk();
         let (sectors, bytes) = (disk.sectors.0, disk.sector.0);

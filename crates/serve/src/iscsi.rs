@@ -1,9 +1,9 @@
 //! An iSCSI target without sockets: turns the bytes of initiators into replies.
 //!
 //! Each export is a target with one logical unit. A connection starts with a [`Login`] and then
-//! becomes a [`Connection`] of a session, whose commands the unit executes. A session (RFC 7143)
-//! has up to [`MAX_CONNECTIONS`] connections, no error recovery, and one outstanding R2T per
-//! command.
+//! becomes a [`Connection`] of a session. The unit executes the commands of the session. A session
+//! (RFC 7143) has up to [`MAX_CONNECTIONS`] connections, no error recovery, and one outstanding R2T
+//! per command.
 
 mod connection;
 mod frame;
@@ -36,7 +36,7 @@ pub struct Iscsi {
 }
 
 impl Iscsi {
-    /// Accepts initiators that know the secret in `accounts`, or any initiator if that is `None`.
+    /// Accepts any initiator if `accounts` is `None`, otherwise only those that know the secret.
     pub fn new(accounts: Option<Accounts>) -> Self {
         let settings = Settings {
             accounts,

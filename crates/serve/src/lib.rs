@@ -1,9 +1,9 @@
 //! Serves simulated drives to other programs, with the timing of the drives.
 //!
-//! An [`Export`] is data in a [`Store`](store::Store) with a simulated device that determines how
-//! long requests take. A [`Server`] has one thread that accepts connections, and one for each
-//! export. The protocols ([`nbd`] and [`iscsi`]) perform no input or output themselves. The model
-//! does not read the wall clock: a [`Timeline`] advances the device.
+//! An [`Export`] consists of data in a [`Store`](store::Store) and a simulated device, which
+//! determines how long requests take. A [`Server`] has one thread that accepts connections, and one
+//! for each export. The protocols ([`nbd`] and [`iscsi`]) perform no input or output themselves.
+//! The model does not read the wall clock: a [`Timeline`] advances the device.
 
 pub mod control;
 mod export;

@@ -1,7 +1,7 @@
 //! Metrics for monitoring: OpenMetrics over HTTP.
 //!
-//! The text follows the OpenMetrics specification, version 1.0. The HTTP/1.1 (RFC 9112)
-//! implementation supports only what a scraper needs, and one request per connection.
+//! The text follows the OpenMetrics specification, version 1.0. The implementation of HTTP/1.1
+//! (RFC 9112) supports only what a scraper needs, with one request per connection.
 
 use std::fmt::Write as _;
 use std::io::{self, BufRead, BufReader, Read, Write};

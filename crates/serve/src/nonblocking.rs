@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, Timespec, poll};
 
-/// Returns true if a call would have blocked or should be repeated.
+/// Returns true for the error of a call that would have blocked or should be repeated.
 pub(crate) fn is_retryable(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted)
 }
@@ -48,8 +48,8 @@ impl AsFd for WakeReceiver {
     }
 }
 
-/// Waits until one of `sockets` is ready, or `deadline` has passed.
-/// Panics if the operating system is out of memory.
+/// Waits until one of `sockets` is ready or `deadline` has passed. Panics if the operating system
+/// is out of memory.
 pub fn wait(sockets: &mut [PollFd<'_>], deadline: Option<Instant>) {
     let timeout = deadline.map(|deadline| {
         let remaining = deadline.saturating_duration_since(Instant::now());

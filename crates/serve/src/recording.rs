@@ -1,7 +1,7 @@
 //! Records the requests of clients and the completions of a device as a trace.
 //!
-//! A [`Tap`] observes the device. It passes each request, once it and all earlier requests have
-//! completed, to the thread of a [`Recorder`], which writes the trace. Drive time starts with the
+//! A [`Tap`] observes the device. Once a request and all earlier ones have completed, it passes the
+//! request to the thread of a [`Recorder`], which writes the trace. Drive time starts with the
 //! first request, so a replay on an identical device has the same response times.
 
 use std::collections::{BTreeMap, VecDeque};
@@ -58,7 +58,7 @@ impl Tap {
 
 impl Observations {
     fn send(&self, event: Event) {
-        // The thread receives everything, even if it cannot write.
+        // The thread receives all events, even if it cannot write them.
         let _ = self.sender.send(event);
     }
 
@@ -128,9 +128,8 @@ pub struct Recorder {
 const FROM_FIRST_REQUEST: [&str; 2] = ["measured", "msr"];
 
 impl Recorder {
-    /// Starts writing a trace in `format` to `output`, which errors call `name`. Also returns the
-    /// tap for the device, which has the given `blocks`. Fails if `format` is not a writable
-    /// format.
+    /// Starts writing a trace in `format` to `output`; errors call the output `name`. Also returns
+    /// the tap for the device, which has the given `blocks`. Fails if `format` cannot be written.
     pub fn start(
         output: File,
         name: &str,
@@ -159,8 +158,8 @@ impl Recorder {
         Ok((Self { thread }, Tap(Arc::new(Mutex::new(observations)))))
     }
 
-    /// Waits until the tap is dropped and everything is written.
-    /// Fails if the format cannot represent a request, or the output cannot be written.
+    /// Waits until the tap is dropped and everything is written. Fails if the format cannot
+    /// represent a request or the output cannot be written.
     pub fn finish(self) -> Result<RecordingSummary, TraceError> {
         let written = self.thread.join();
         written.unwrap_or_else(|panic| std::panic::resume_unwind(panic))

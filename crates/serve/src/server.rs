@@ -50,10 +50,10 @@ pub trait Handshake: Send + 'static {
 
     fn output(&self) -> &[u8];
 
-    /// Drops the first `count` bytes of the output, which have been sent.
+    /// Drops the first `count` bytes of the output, after they have been sent.
     fn sent(&mut self, count: usize);
 
-    /// Answers the next message if it is complete and the previous answer has been sent. With
+    /// Answers the next message if it is complete and the previous answer has been sent. If
     /// `is_full`, no connection may complete its handshake.
     fn step(&mut self, exports: &[Facts], is_full: bool) -> HandshakeStep<Self::Session>;
 }
@@ -167,7 +167,7 @@ struct Acceptor<P: Protocol> {
     services: Vec<WorkerHandle<<P::Service as Service>::Session>>,
     listeners: Vec<Listener>,
     stopped: WakeReceiver,
-    /// Handshakes in progress, the oldest first.
+    /// Handshakes in progress, oldest first.
     handshakes: Vec<PendingHandshake<P::Handshake>>,
     /// Number of connections that have completed their handshakes.
     connection_count: Arc<AtomicUsize>,
@@ -205,7 +205,7 @@ impl<P: Protocol> Acceptor<P> {
             let now = Instant::now();
             self.handshakes.retain(|pending| pending.deadline > now);
             for number in ready.listeners {
-                // If there are no free descriptors, a connection stays in the backlog.
+                // If no file descriptor is free, a connection stays in the backlog.
                 if let Ok(Some(stream)) = self.listeners[number].accept() {
                     self.accept(stream);
                 } else {

@@ -74,7 +74,7 @@ impl Listener {
         Self::new(socket, path)
     }
 
-    /// Returns the sockets that systemd opened for this process. Fails if any is not TCP or Unix.
+    /// Returns the sockets that systemd opened. Fails unless all of them are TCP or Unix sockets.
     pub fn activated() -> io::Result<Vec<Self>> {
         let mut given = listenfd::ListenFd::from_env();
         let mut all = Vec::new();
@@ -284,7 +284,7 @@ impl Stream {
         }
     }
 
-    /// Returns true if decrypted input is waiting, which poll(2) does not see.
+    /// Returns true if decrypted input is waiting; poll(2) does not see it.
     pub fn has_input(&self) -> bool {
         self.tls.as_ref().is_some_and(|tls| tls.has_input())
     }

@@ -214,7 +214,7 @@ pub struct RecordingSummary {
 }
 
 impl RecordingSummary {
-    /// Adds the requests that the device does not see.
+    /// Adds the counts of requests that do not reach the device.
     pub fn add_requests(&mut self, counts: &Counts) {
         self.trims = counts.trims;
         if counts.zeroes > 0 {

@@ -1,4 +1,4 @@
-//! Storage for the data of exports: in a file, or in memory, optionally over a read-only file.
+//! Storage for the data of exports: a file, or memory, optionally on top of a read-only file.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -20,7 +20,7 @@ pub trait Store: Send {
     /// Writes `data` at `offset`. After an error, part of the old data may be overwritten.
     fn write(&mut self, offset: u64, data: &[u8]) -> io::Result<()>;
 
-    /// Zeroes `length` bytes from `offset`. With `may_free`, the zeroes need not take up space.
+    /// Zeroes `length` bytes from `offset`. If `may_free`, the zeroes need not take up space.
     fn zero(&mut self, offset: u64, length: u64, may_free: bool) -> io::Result<()>;
 
     /// Returns the extent that begins at `offset`, limited to `length` bytes.
@@ -69,7 +69,7 @@ impl StoreSpec {
         }
     }
 
-    /// Returns the size of the existing file, in bytes; `None` if there is none yet.
+    /// Returns the size of the file, in bytes; `None` if it does not exist yet.
     pub fn existing_bytes(&self) -> io::Result<Option<u64>> {
         let Some(path) = self.path() else {
             return Ok(None);
@@ -159,7 +159,6 @@ fn check_size(file: &File, expected: u64) -> io::Result<()> {
     Err(io::Error::other(message))
 }
 
-/// Returns the extent at `offset` of `file`, which is `bytes` long.
 fn extent(file: &File, bytes: u64, offset: u64, length: u64) -> io::Result<Extent> {
     use rustix::fs::{SeekFrom, seek};
     let end = offset + length;
@@ -220,13 +219,13 @@ impl Store for FileStore {
     }
 }
 
-/// Size of a chunk, in bytes: small compared with a client's buffers, and large enough that a full
-/// terabyte has no more than sixteen million chunks.
+/// Size of a chunk, in bytes: smaller than a client's buffers, but large enough that a terabyte has
+/// at most sixteen million chunks.
 const CHUNK: u64 = 1 << 16;
 
 /// A store in memory: the chunks that were written, and a base of zeroes or a read-only file.
 ///
-/// Cost: memory for the written chunks, at most the export's size, and a lookup per touched chunk.
+/// Cost: memory for the written chunks (at most the size of the export), and a lookup per chunk.
 pub struct SparseStore {
     bytes: u64,
     /// The content of chunks that were not written; `None` for zeroes.
@@ -275,8 +274,8 @@ impl SparseStore {
         }
     }
 
-    /// Opens a store over the file at `path`, which is never written. Fails if the file cannot be
-    /// opened, has a different size, or is locked by a writer.
+    /// Opens a store on top of the file at `path`, which is never written to. Fails if the file
+    /// cannot be opened, has a different size, or is locked by a writer.
     pub fn over(path: &str, bytes: u64) -> io::Result<Self> {
         let file = File::open(path)?;
         check_lock(file.try_lock_shared())?;
@@ -297,7 +296,7 @@ impl SparseStore {
         }
     }
 
-    /// Returns the data of a chunk, which is allocated if necessary.
+    /// Returns the data of a chunk; allocates the chunk if necessary.
     fn chunk_mut(&mut self, chunk: u64) -> io::Result<&mut [u8]> {
         let is_missing = !matches!(self.chunks.get(&chunk), Some(Chunk::Data(_)));
         if is_missing {

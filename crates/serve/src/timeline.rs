@@ -27,7 +27,7 @@ impl Speed {
 
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
-    /// Start of the drive time.
+    /// The wall-clock time at which drive time starts.
     start: HostInstant,
     speed: Speed,
 }
@@ -56,14 +56,14 @@ impl Clock {
     }
 }
 
-/// A model that produces outputs at instants that it computes.
+/// A model that computes the instants of its outputs.
 pub trait EventSource {
     type Output;
 
     /// Returns the time of the next event, assuming no further input.
     fn next_event(&self) -> Option<Instant>;
 
-    /// Advances to `now`, or only to the next output if it is due by then; returns that output.
+    /// Advances to `now`, or only to the next output if that is due by `now`; returns the output.
     fn advance(&mut self, now: Instant) -> Option<Self::Output>;
 
     fn time_of(output: &Self::Output) -> Instant;
@@ -103,9 +103,9 @@ impl<D: Backing> EventSource for Unit<D> {
 
 /// A device or a unit, and the clock that drives it.
 ///
-/// Time starts with the first input that takes time, so a trace of the requests also starts there.
-/// An input enters the model at the time of the clock, and its output is due at the time that the
-/// model computes. No method waits: the caller polls again at [`Self::next_due`].
+/// Drive time starts with the first input that takes time, and so does a trace of the requests. An
+/// input enters the model at the time of the clock, and its output is due at the time that the
+/// model computes. No method blocks: the caller polls again at [`Self::next_due`].
 pub struct Timeline<T: EventSource> {
     pub model: T,
     speed: Speed,
@@ -152,7 +152,7 @@ impl<T: EventSource> Timeline<T> {
         next.map(|at| clock.host_time(at))
     }
 
-    /// Returns the next output that is due by now, with its due time.
+    /// Returns the next output that is due by `now`, with its due time.
     pub fn pop_due(&mut self, now: HostInstant) -> Option<(T::Output, HostInstant)> {
         if self.outputs.is_empty() {
             self.catch_up(now);
@@ -162,7 +162,7 @@ impl<T: EventSource> Timeline<T> {
         Some((output, due))
     }
 
-    /// Returns the clock. Before time starts, returns the one to use if the last input takes time.
+    /// Returns the clock or, before time starts, the clock to use if the last input takes time.
     fn clock_or_next(&self) -> Option<Clock> {
         let start = |at| Clock::new(at, self.speed);
         self.clock.or(self.last_input.map(start))
@@ -176,7 +176,7 @@ impl<T: EventSource> Timeline<T> {
         }
         let Some(clock) = self.clock else { return };
         let mut at = clock.drive_time(now).max(self.latest);
-        // Rounding must not postpone an event that is due.
+        // Rounding the time down must not postpone an event that is due.
         if let Some(event) = self.model.next_event()
             && clock.host_time(event) <= now
         {
@@ -245,7 +245,7 @@ mod tests {
                 loop {
                     let next = timeline.next_due().expect("a pending event");
                     assert!(timeline.pop_due(next - Duration::from_nanos(1)).is_none());
-                    // A late poll still returns the time at which the output was due.
+                    // Even a late poll returns the time at which the output was due.
                     if let Some((completion, due)) = timeline.pop_due(next + late) {
                         assert_eq!((completion.request.id, due), (id, next));
                         let response = (next - now).as_nanos() as f64 * speed;
@@ -257,7 +257,7 @@ mod tests {
             .collect()
     }
 
-    /// The expected times are those of the drive without a clock.
+    /// The expected times are those of a drive that runs without a clock.
     #[test]
     fn response_times_are_those_of_the_drive() {
         let mut drive = Model::find("hp-c2247").expect("a drive").drive();
@@ -279,7 +279,7 @@ mod tests {
             })
             .collect();
         assert_eq!(responses(1.0), expected);
-        // At another speed the arrival times are rounded differently, by less than a microsecond.
+        // At another speed, rounding changes the arrival times by less than a microsecond.
         for (found, expected) in responses(0.5).iter().zip(&expected) {
             assert!(found.abs_diff(*expected) < 1_000, "{found} {expected}");
         }

@@ -59,8 +59,8 @@ impl Tls {
     /// The certificates of the authorities that sign client certificates.
     pub const AUTHORITY: &str = "ca-cert.pem";
 
-    /// Reads the files in `folder`, whose names are those that nbdkit and QEMU use. Clients must
-    /// encrypt. With `verifies_clients`, they must also have a certificate signed by an authority.
+    /// Reads the files in `folder`; nbdkit and QEMU use the same file names. Clients must encrypt.
+    /// If `verifies_clients`, they must also have a certificate signed by an authority.
     pub fn load(folder: &Path, verifies_clients: bool) -> Result<Self, TlsError> {
         let provider = Arc::new(ring::default_provider());
         let certificates = certificates(folder.join(Self::CERTIFICATE))?;
@@ -149,7 +149,7 @@ impl TlsSession {
     }
 
     /// Continues the handshake, and reads and decrypts available input; returns `None` if there is
-    /// none. Also fails at the end of the connection.
+    /// no input. Also fails at the end of the connection.
     pub fn receive(
         &mut self,
         socket: &mut (impl Read + Write),
@@ -184,7 +184,7 @@ impl TlsSession {
         Ok((count > 0).then_some(count))
     }
 
-    /// Encrypts and sends as much as fits; returns `None` if there is no room.
+    /// Encrypts and sends as much data as fits; returns `None` if nothing fits.
     pub fn send(&mut self, socket: &mut impl Write, data: &[u8]) -> io::Result<Option<usize>> {
         if !self.flush(socket)? {
             return Ok(None);

@@ -1,8 +1,8 @@
 //! The thread that serves an export over any protocol, and its interface to protocols.
 //!
-//! The thread alone owns the [`Service`], with the device and the store. It sleeps until a request
-//! arrives or a completion is due, so replies are sent without a thread switch. No client can delay
-//! another: sockets never block, and each connection has its own buffers.
+//! The thread is the sole owner of the [`Service`], with the device and the store. It sleeps until
+//! a request arrives or a completion is due, so replies are sent without a thread switch. No client
+//! can delay another: sockets never block, and each connection has its own buffers.
 
 use std::io;
 use std::sync::Arc;
@@ -43,8 +43,8 @@ pub struct WorkerHandle<S> {
 }
 
 impl<S: Session> WorkerHandle<S> {
-    /// Starts a thread for the service that `make` returns. The service can wake the thread with
-    /// the waker. With `spins`, the thread never sleeps while requests are in progress.
+    /// Starts a thread for the service that `make` returns. The service can use the waker to wake
+    /// the thread. If `spins`, the thread never sleeps while requests are in progress.
     pub fn start<D: Service<Session = S>>(
         spins: bool,
         make: impl FnOnce(Waker) -> io::Result<D>,
@@ -105,7 +105,6 @@ impl<S: Session> WorkerHandle<S> {
 
 struct Ready {
     number: usize,
-    /// True if the client has disconnected.
     has_disconnected: bool,
 }
 
@@ -189,7 +188,7 @@ impl<D: Service> Worker<D> {
             return Some(HostInstant::now());
         }
         let next = self.service.next_due();
-        // The background work of an idle device may be late.
+        // Events of an idle device are background work, which may be late.
         let next = if is_idle {
             next
         } else {
@@ -254,7 +253,7 @@ impl<D: Service> Worker<D> {
         self.pump(number);
     }
 
-    /// Handles the requests of a connection and sends its replies while there is input and room.
+    /// Handles the requests of a connection and sends the replies, until input or room runs out.
     fn pump(&mut self, number: usize) {
         let now = HostInstant::now();
         loop {
@@ -270,7 +269,7 @@ impl<D: Service> Worker<D> {
             };
             match connection.send(&mut self.service) {
                 Err(_) => return self.close(number),
-                // There would be no room for further replies.
+                // There is no room for further replies.
                 Ok(false) => return,
                 Ok(true) => {}
             }
@@ -338,7 +337,7 @@ impl<D: Service> Worker<D> {
     }
 }
 
-/// Makes the system wake this thread on time, not up to 50 us later.
+/// Makes the system wake this thread on time instead of up to 50 us late.
 fn set_timer_slack() {
     #[cfg(target_os = "linux")]
     {
@@ -350,7 +349,7 @@ fn set_timer_slack() {
 pub trait Clients<S> {
     fn get_mut(&mut self, number: usize) -> Option<&mut S>;
 
-    /// Records that a reply of session `number` was due at `at`.
+    /// Records that a reply to the client of session `number` was due at `at`.
     fn record_due(&mut self, number: usize, at: HostInstant);
 
     fn numbers(&self) -> Vec<usize>;
@@ -391,7 +390,7 @@ pub trait Session: Send + 'static {
 
     fn output(&self) -> &[u8];
 
-    /// Drops the first `count` bytes of the output, which have been sent.
+    /// Drops the first `count` bytes of the output, after they have been sent.
     fn sent(&mut self, count: usize);
 
     /// Returns true if the connection has ended as its protocol specifies.
@@ -424,13 +423,13 @@ pub trait Service: PowerControl + Send + 'static {
     /// Handles the requests that have completed; returns the connections that have replies to send.
     fn serve_due(&mut self, clients: &mut dyn Clients<Self::Session>) -> Vec<usize>;
 
-    /// Continues long work that takes no device time; returns the connections with replies.
+    /// Continues long-running work that takes no device time; returns the connections with replies.
     fn continue_work(&mut self, _: &mut dyn Clients<Self::Session>) -> Vec<usize> {
         Vec::new()
     }
 
     /// Moves replies to the output of a session while there is room. Fails if the store fails in
-    /// the middle of a reply, which can then no longer report an error.
+    /// the middle of a reply, when it is too late to report an error.
     fn fill(&mut self, session: &mut Self::Session) -> Result<(), ConnectionError>;
 
     /// Removes a connection and aborts its requests.

@@ -1,4 +1,4 @@
-//! A drive under test: its reads, writes, seeks and self-descriptions, with retries, limits and a
+//! A drive under test: reads, writes, seeks and reports about the drive, with retries, limits and a
 //! record of their cost.
 
 use diskarm_core::units::{Bytes, Instant, Lbn, SectorCount, Span};
@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::transport::{Data, Error, Reply, Transport};
 
-/// Maximum size of a block, in bytes: no disk has larger ones.
+/// Maximum size of a block, in bytes. No disk has larger blocks.
 const MAX_BLOCK_BYTES: u32 = 1 << 16;
 
 /// Maximum number of times a command is sent.
@@ -68,7 +68,7 @@ pub struct PhysicalAddress {
     /// The cylinder, below 2^24.
     pub cylinder: u32,
     pub head: u8,
-    /// Sector number on the track, which most drives count from the index mark.
+    /// Sector number on the track. Most drives count from the index mark.
     pub sector: u32,
 }
 
@@ -139,7 +139,7 @@ pub struct Disk<'a> {
 }
 
 impl<'a> Disk<'a> {
-    /// Reads the capacity of the drive (READ CAPACITY).
+    /// Creates a disk and reads its capacity (READ CAPACITY).
     pub fn new(transport: &'a mut dyn Transport) -> Result<Self, Error> {
         let began = transport.now();
         let mut disk = Self {
@@ -199,7 +199,7 @@ impl<'a> Disk<'a> {
         self.transport.sleep(span);
     }
 
-    /// Reads blocks, which the drive may take from its buffer.
+    /// Reads blocks; the drive may take the data from its buffer.
     pub fn read(&mut self, at: Lbn, sectors: u16) -> Result<CommandTimes, Error> {
         self.read_with(at, sectors, false)
     }
@@ -209,7 +209,7 @@ impl<'a> Disk<'a> {
         self.read_with(at, sectors, true)
     }
 
-    /// Writes zeros, which overwrite the data in the blocks.
+    /// Overwrites blocks with zeros.
     pub fn write(&mut self, at: Lbn, sectors: u16) -> Result<CommandTimes, Error> {
         self.write_with(at, sectors, false)
     }
@@ -264,7 +264,7 @@ impl<'a> Disk<'a> {
     }
 
     /// Returns the last block and the bytes per block (READ CAPACITY). Given a block, returns the
-    /// last block that can be reached from it without a substantial delay; drives that support PMI
+    /// last block that can be reached from it without a substantial delay. Drives that support PMI
     /// return the end of a cylinder (worthington96 section 4.1.3).
     pub fn capacity(&mut self, from: Option<Lbn>) -> Result<(u64, u32), Error> {
         let at = from.map_or(0, |at| at.0);
@@ -389,7 +389,7 @@ impl<'a> Disk<'a> {
         content().ok_or_else(missing)
     }
 
-    /// Changes a mode page until the next reset. Panics if `content` is longer than a page can be.
+    /// Changes a mode page until the next reset. Panics if `content` is too long for a page.
     pub fn select_mode_page(&mut self, code: u8, content: &[u8]) -> Result<(), Error> {
         let page = Page {
             saveable: false,
@@ -463,7 +463,7 @@ impl<'a> Disk<'a> {
     }
 }
 
-/// Returns the delay before a command must be sent again, or `None` if the reply is its result.
+/// Returns the delay before a command must be sent again, or `None` if the reply is final.
 ///
 /// A drive that is busy, becoming ready, or reporting a reset has not executed the command (SAM-5,
 /// SPC-4). All other statuses are results. A measurement fails if the drive reports that its

@@ -3,7 +3,7 @@
 //! A [`Session`] has one connection and executes one command at a time, because drives are measured
 //! that way. It sends as much data with a command as the target permits, and the remaining data on
 //! request. It authenticates itself with CHAP. If it has a secret for the target, the target must
-//! do so, too. The source is RFC 7143, which is cited by the names of messages and keys.
+//! do the same. The source is RFC 7143; comments refer to its messages and keys by name.
 
 mod connection;
 
@@ -151,8 +151,8 @@ pub fn targets(address: &Address, credentials: Option<&Credentials>) -> Result<V
 }
 
 impl Session {
-    /// Logs in and allows commands that do not change the disk's data and settings. Other commands
-    /// are not sent, but fail as on a write-protected disk.
+    /// Logs in and allows commands that change neither the disk's data nor its settings. Other
+    /// commands are not sent, but fail as on a write-protected disk.
     pub fn open(address: &Address, credentials: Option<&Credentials>) -> Result<Self, Error> {
         open(address, Purpose::Target(&address.target), credentials)
     }

@@ -25,7 +25,7 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 /// Maximum length of an answer to an option, in bytes.
 const MAX_ANSWER_LENGTH: u32 = 1 << 16;
 
-/// Maximum number of answers to one option; the protocol defines four kinds.
+/// Maximum number of answers to one option. The protocol defines only four kinds.
 const MAX_ANSWERS: usize = 64;
 
 /// The largest minimum block size that is accepted (section "Block size constraints"), in bytes.
@@ -160,7 +160,6 @@ fn choose_export(stream: &mut Stream, export: &str) -> Result<Size, Lost> {
     receive_answers(stream, export)
 }
 
-/// Receives the answers to the choice of an export.
 fn receive_answers(stream: &mut Stream, export: &str) -> Result<Size, Lost> {
     let (mut size, mut minimum) = (None, 1);
     for _ in 0..MAX_ANSWERS {

@@ -65,8 +65,8 @@ const SIGNATURES: &[(usize, &[u8], &str)] = &[
     (0x1fe, b"\x55\xaa", BOOT_NAME),
 ];
 
-/// Returns true if a command does not change the drive's data or settings; `list` is the data sent
-/// with it. Unknown commands are not considered safe.
+/// Returns true if a command changes neither the drive's data nor its settings; `list` is the data
+/// sent with it. Unknown commands are not considered safe.
 pub fn leaves_data_alone(block: &[u8], list: &[u8]) -> bool {
     match Command::parse(block) {
         Ok(
@@ -129,7 +129,7 @@ pub fn command_name(block: &[u8]) -> String {
 
 /// Identifies the content of a drive by its first and last blocks; `None` if it looks erased.
 pub fn content(drive: &mut dyn Transport) -> Result<Option<&'static str>, Error> {
-    // This repeats READ CAPACITY if the drive has a reset to report first.
+    // This repeats READ CAPACITY if the drive reports a reset first.
     let mut disk = Disk::new(drive)?;
     let (blocks, size) = (disk.sectors().0, disk.sector_size().0);
     let mut read = |length: usize, at_end: bool| {
@@ -154,7 +154,7 @@ fn identify(front: &[u8], end: &[u8]) -> Option<&'static str> {
     let at_front = SIGNATURES
         .iter()
         .find_map(|&(offset, bytes, name)| front.get(offset..)?.starts_with(bytes).then_some(name));
-    // Sectors are counted from the end of the drive, which is the end of a sector.
+    // Sectors are counted from the end of the drive, where the last sector ends.
     let at_end = end.rchunks_exact(512).find_map(|sector| match sector {
         _ if sector.starts_with(GPT) => Some("the backup of a partition table (GPT)"),
         _ if sector.starts_with(RAID) => Some(RAID_NAME),
@@ -295,7 +295,7 @@ mod tests {
 
     #[test]
     fn unknown_labels_are_data() {
-        // These are labels of Sun and Amiga, and a signature cut off by the end of the data.
+        // These are labels of Sun and Amiga, and a signature that the end of the data cuts off.
         assert_eq!(identify_front(508, &[0xda, 0xbe]), Some(DATA_NAME));
         assert_eq!(identify_front(0, b"RDSK"), Some(DATA_NAME));
         assert_eq!(identify(b"XFS", &[]), Some(DATA_NAME));

@@ -8,7 +8,7 @@ use diskarm_wire::{Sense, status};
 
 /// Carries SCSI commands to one logical unit, one at a time, and times them.
 ///
-/// Times are those of the host: a command is sent when the host passes it on, and ends when the
+/// Times are measured at the host: a command is sent when the host passes it on, and ends when the
 /// host is notified of its completion.
 pub trait Transport {
     /// Sends a command and waits for its completion. Fails if the command or the connection is
@@ -168,12 +168,11 @@ pub trait Source: Send + Sync {
     fn open(&self) -> Result<Box<dyn Reader>, Lost>;
 }
 
-/// A connection to a source or an open file, which executes one read at a time.
+/// A connection to a source, or an open file. Executes one read at a time.
 pub trait Reader: Send {
     fn size(&self) -> Size;
 
-    /// Fills `room`, which must have space for a whole number of blocks, with the blocks from
-    /// `first` on.
+    /// Fills `room` with the blocks from `first` on. `room` must hold a whole number of blocks.
     fn read(&mut self, first: Lbn, room: &mut [u8]) -> Result<(), Fault>;
 }
 

@@ -40,8 +40,8 @@ impl Size {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Blocks {
     pub at: u64,
-    /// Number of blocks. Zero usually means none; for SYNCHRONIZE CACHE, PRE-FETCH and WRITE SAME,
-    /// all blocks to the end of the disk.
+    /// Number of blocks. Zero usually means none, but for SYNCHRONIZE CACHE, PRE-FETCH and WRITE
+    /// SAME it means all blocks to the end of the disk.
     pub count: u32,
 }
 
@@ -96,7 +96,7 @@ const COUNT: Positions = [
     FieldPosition::bytes(6, 4),
     FieldPosition::bytes(10, 4),
 ];
-/// The group number, 0 to 31, which selects statistics (SBC-3).
+/// The group number (0 to 31) selects statistics (SBC-3).
 const GROUP: Positions = [
     NONE,
     FieldPosition::bits(6, 4, 0),
@@ -136,7 +136,7 @@ impl<T: Field> CommandField for T {
     }
 }
 
-/// The operation code, which is already in the block, determines the size.
+/// The operation code is already in the block and determines the size.
 impl CommandField for Size {
     fn read(block: &[u8], _: Positions) -> Result<Self, Invalid> {
         Ok(Self::from_code(block[0]))
@@ -209,7 +209,7 @@ impl CommandField for Option<u8> {
     }
 }
 
-/// The address format in FORMAT UNIT. It and the list bits are reserved without FMTDATA (SBC-3).
+/// The address format in FORMAT UNIT. Without FMTDATA, it and the list bits are reserved (SBC-3).
 impl CommandField for Option<AddressFormat> {
     fn read(block: &[u8], positions: Positions) -> Result<Self, Invalid> {
         if block[1] & 0x10 != 0 {
@@ -489,21 +489,21 @@ commands! {
         no_data: bool = flag(1, 0);
     }
 
-    /// Writes blocks if their present data are as expected (SBC-3).
+    /// Writes blocks if they contain the expected data (SBC-3).
     CompareAndWrite: [0x89] {
         at: u64 = ADDRESS;
         count: u8 = bytes(13, 1);
         caching: Caching = bits(1, 4, 3);
     }
 
-    /// Sets the bits of blocks that are one in the data (SBC-3).
+    /// ORs the data into the blocks (SBC-3).
     OrWrite: [0x8b] {
         blocks: Blocks = ADDRESS;
         caching: Caching = bits(1, 4, 3);
     }
 
-    /// Returns the last block and the block size (SBC-3). With `partial` (PMI, SCSI-2): the last
-    /// block after `at` before a substantial delay, such as a move to another cylinder.
+    /// Returns the last block and the block size (SBC-3). With `partial` (PMI, SCSI-2), returns the
+    /// last block that can be reached from `at` without a substantial delay, such as a seek.
     ReadCapacity10: [0x25] {
         at: u32 = ADDRESS;
         partial: bool = flag(8, 0);
@@ -636,15 +636,15 @@ commands! {
 }
 
 impl Command {
-    /// Parses a command block.
-    /// Fails if the operation is unknown, or a field has a value that the standard reserves.
+    /// Parses a command block. Fails if the operation is unknown or a field has a value that the
+    /// standard reserves.
     pub fn parse(block: &[u8]) -> Result<Self, Invalid> {
         Operation::find(block)?;
         parse(block)
     }
 
-    /// Writes the command block at the front of `block`, and returns its length.
-    /// Panics if a value does not fit its field, or the operation does not exist in that size.
+    /// Writes the command block at the front of `block`, and returns its length. Panics if a value
+    /// does not fit its field or the operation does not exist in this size.
     pub fn emit(&self, block: &mut [u8; 16]) -> usize {
         let length = emit(self, block);
         let parsed = Self::parse(&block[..length]);

@@ -16,7 +16,7 @@ pub enum Address {
     ExtendedPhysicalSector(Extended),
 }
 
-/// A position that may begin a run, of which a list gives only the first and last position.
+/// A position that may begin a run. A list contains only the first and last positions of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Extended {
     /// The position; its offset is below 2^28, or [`WHOLE_TRACK`].
@@ -34,7 +34,7 @@ pub struct Physical {
     /// The cylinder, below 2^24.
     pub cylinder: u32,
     pub head: u8,
-    /// Bytes from the index mark, or the sector. All ones for the whole track.
+    /// The sector, or the number of bytes from the index mark; all ones for the whole track.
     pub offset: u32,
 }
 
@@ -89,8 +89,8 @@ impl Address {
         })
     }
 
-    /// Writes the address at the front of `data`; returns its length. Panics if a cylinder exceeds
-    /// 24 bits, or an extended offset 28.
+    /// Writes the address at the front of `data`; returns its length. Panics if a cylinder has more
+    /// than 24 bits or an extended offset more than 28.
     pub fn emit(&self, data: &mut [u8]) -> usize {
         match *self {
             Self::ShortBlock(block) => {

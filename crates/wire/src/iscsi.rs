@@ -1,11 +1,11 @@
 //! The wire format of iSCSI, which carries SCSI over TCP.
 //!
-//! A connection carries messages (PDUs). Each begins with a basic header segment of 48 bytes,
-//! which is a [`Message`] with its [`Lengths`]; then come additional header segments ([`segment`])
-//! and data, each padded to words of four bytes, and followed by a [`Digest`] if both sides have
-//! agreed on one. A connection begins with a login, in which both sides negotiate with [`text`].
+//! A connection carries messages (PDUs). Each begins with a basic header segment of 48 bytes, which
+//! is a [`Message`] with its [`Lengths`]. Additional header segments ([`segment`]) and data follow,
+//! each padded to words of four bytes, and with a [`Digest`] if both sides have agreed on one. A
+//! connection begins with a login, in which both sides negotiate with [`text`].
 //!
-//! The source is RFC 7143, cited by the names of its messages and keys.
+//! The source is RFC 7143; comments refer to its messages and keys by name.
 
 mod message;
 pub mod segment;

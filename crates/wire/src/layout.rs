@@ -7,7 +7,7 @@ pub struct FieldPosition {
     bytes: usize,
     /// Lowest bit; nonzero only for fields within a byte.
     low: u8,
-    /// Number of bits of the byte; 8 in fields of whole bytes.
+    /// Number of bits in the byte; 8 in fields of whole bytes.
     bits: u8,
 }
 
@@ -150,8 +150,8 @@ macro_rules! layout {
                 Ok(Self { $($field: $crate::layout::Field::read(data, $position),)+ })
             }
 
-            /// Returns the bytes; those without a field are zero.
-            /// Panics if a number does not fit its field.
+            /// Encodes the fields; bytes without a field are zero. Panics if a number does not fit
+            /// its field.
             pub fn emit(&self) -> [u8; $length] {
                 let mut data = [0; $length];
                 $($crate::layout::Field::write(&self.$field, &mut data, $position);)+

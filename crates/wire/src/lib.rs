@@ -5,8 +5,8 @@
 //! data (sense data, mode pages, lists) have `parse` and `emit`, and `parse(emit(x)) = x`.
 //!
 //! The standards are SAM-5, SPC-4 and SBC-3 of INCITS T10, and SCSI-2 (X3.131) for features of
-//! drives of the 1990s that the others left out. They are cited by name and command, since section
-//! numbers differ between drafts. Those of [`iscsi`] and [`nbd`] are cited there.
+//! 1990s drives that the other standards omit. Comments cite them by name and command, since
+//! section numbers differ between drafts. [`iscsi`] and [`nbd`] name their own sources.
 #![no_std]
 
 extern crate alloc;

@@ -208,7 +208,7 @@ pages! {
 
     /// Caching. On drives older than SBC, the page ends after byte 11.
     pub struct Caching: 0x08, 18 {
-        /// IC: the drive uses the number or the size of segments below.
+        /// IC: the drive uses the number or the size of segments given below.
         initiator_control: bool = flag(2, 7);
         /// ABPF: a new command ends prefetching.
         abort_prefetch: bool = flag(2, 6);
@@ -232,7 +232,7 @@ pages! {
         prefetch_up_to: u16 = bytes(4, 2);
         minimum_prefetch: u16 = bytes(6, 2);
         maximum_prefetch: u16 = bytes(8, 2);
-        /// The limit of the maximum prefetch after multiplication.
+        /// Limit on the maximum prefetch after multiplication.
         prefetch_ceiling: u16 = bytes(10, 2);
         /// FSW: blocks are written in the order of their addresses.
         force_sequential: bool = flag(12, 7);

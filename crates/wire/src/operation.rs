@@ -8,7 +8,7 @@ pub struct Operation {
     /// The service action of operations with the same code: bits 4 to 0 of byte 1.
     pub service_action: Option<u8>,
     /// The CDB usage data: as long as the command block, with a one for every bit that may be set.
-    /// The first byte is the operation code, and byte 1 contains the service action, if any.
+    /// Byte 0 is the operation code, and byte 1 contains the service action, if any.
     pub usage: &'static [u8],
 }
 
@@ -127,8 +127,8 @@ operations! {
 
 impl Operation {
     /// Finds the operation of a command block and checks its length and reserved bits. Fails with
-    /// the first violation; of several reserved bits, that is the most significant one of the first
-    /// byte.
+    /// the first violation. If several reserved bits are set, that is the most significant one in
+    /// the first byte that has any.
     pub fn find(block: &[u8]) -> Result<&'static Self, Invalid> {
         let code = *block.first().ok_or(Invalid::Operation)?;
         // Operations with the same code are consecutive.

@@ -9,7 +9,7 @@ use crate::iscsi::Lun;
 use crate::layout::{FieldPosition, Short, number};
 use crate::operation::Operation;
 
-/// A command timeouts descriptor, whose times are all "not specified".
+/// A command timeouts descriptor in which all times are "not specified".
 const TIMEOUTS: [u8; 12] = [0, 10, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
 
 layout! {
@@ -101,7 +101,7 @@ pub fn emit_units(units: &[u16]) -> Vec<u8> {
     data
 }
 
-/// Returns the unit numbers in the data of REPORT LUNS, up to the first that is cut off or uses
+/// Returns the unit numbers in the data of REPORT LUNS, up to the first that is cut off or has
 /// another addressing method.
 pub fn units(data: &[u8]) -> impl Iterator<Item = u16> {
     let end = data
@@ -280,8 +280,8 @@ pub mod version {
     pub const SBC_3: u16 = 0x04c0;
 }
 
-/// Pads `text` with spaces. Characters beyond the field are cut off, and those outside ASCII
-/// replaced, as the standard allows graphic ASCII only.
+/// Pads `text` with spaces. Cuts off characters that do not fit, and replaces those that are not
+/// graphic ASCII, because the standard does not allow them.
 pub fn padded<const N: usize>(text: &str) -> [u8; N] {
     let mut field = [b' '; N];
     for (byte, character) in field.iter_mut().zip(text.chars()) {
@@ -317,8 +317,8 @@ pub struct VitalPage<'a> {
 const HEADER: usize = 4;
 
 impl<'a> VitalPage<'a> {
-    /// Parses a page, whose end may be cut off by the allocation length.
-    /// Fails if the header is incomplete.
+    /// Parses a page. Its end may be cut off by the allocation length. Fails if the header is
+    /// incomplete.
     pub fn parse(data: &'a [u8]) -> Result<Self, Short> {
         let Some((header, rest)) = data.split_at_checked(HEADER) else {
             return Err(Short { expected: HEADER });

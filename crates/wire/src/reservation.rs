@@ -85,7 +85,7 @@ layout! {
     /// A registration in READ FULL STATUS. The identifier of its initiator follows.
     pub struct FullStatus: 20 {
         key: u64 = FieldPosition::bytes(0, 8);
-        /// The registration is for all ports of the target, so the port number is meaningless.
+        /// The registration is for all ports of the target; the port number is then meaningless.
         all_ports: bool = FieldPosition::flag(12, 1);
         /// The initiator holds the reservation.
         holder: bool = FieldPosition::flag(12, 0);

@@ -13,7 +13,7 @@ macro_rules! keys {
         pub enum Key { $($(#[$about])* $name = $code,)+ }
 
         impl Key {
-            /// Returns the key with this code; `None` for reserved ones and for codes above 15.
+            /// Returns the key with this code; `None` for reserved codes and codes above 15.
             pub const fn from_code(code: u8) -> Option<Self> {
                 match code {
                     $($code => Some(Self::$name),)+
@@ -42,7 +42,7 @@ keys! {
     UnitAttention = 0x6, "UNIT ATTENTION";
     /// A protected area was accessed.
     DataProtect = 0x7, "DATA PROTECT";
-    /// The medium is blank although data were expected, or the reverse.
+    /// The medium is blank where data were expected, or the reverse.
     BlankCheck = 0x8, "BLANK CHECK";
     VendorSpecific = 0x9, "VENDOR SPECIFIC";
     CopyAborted = 0xa, "COPY ABORTED";
@@ -118,7 +118,7 @@ codes! {
 /// The invalid field of a command block or parameter list (SPC-4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pointer {
-    /// True if it is in the command block, false if it is in the parameter list.
+    /// True if the field is in the command block, false if it is in the parameter list.
     pub in_command: bool,
     /// Byte where the field begins.
     pub byte: u16,
@@ -265,7 +265,7 @@ impl Sense {
         }
     }
 
-    /// Parses the fixed format, which drives built to the first SCSI standards cut off after eight
+    /// Parses the fixed format. Drives built to the first SCSI standards cut it off after eight
     /// bytes.
     fn parse_fixed(bytes: &[u8], deferred: bool) -> Result<Self, Malformed> {
         if bytes.len() < field::HEADER {

@@ -7,7 +7,7 @@ macro_rules! statuses {
             pub const $name: u8 = $code;
         )+
 
-        /// Returns its name in the standard; `None` for reserved and obsolete ones.
+        /// Returns the name of a status in the standard; `None` for reserved and obsolete codes.
         pub const fn name(status: u8) -> Option<&'static str> {
             match status {
                 $($name => Some($text),)+

@@ -1,8 +1,8 @@
 //! READ DEFECT DATA and REASSIGN BLOCKS (SBC-3), and the geometry of a drive after blocks are
 //! reassigned or the drive is formatted.
 //!
-//! The primary list contains the defects in the specification, slipped or reallocated; the grown
-//! list contains the blocks reallocated since.
+//! The primary list contains the slipped and reallocated defects in the specification. The grown
+//! list contains the blocks that have been reallocated since.
 
 use diskarm_core::geometry::{Layout, Unit};
 use diskarm_core::spec::{Geometry, Sparing, Spec};
@@ -69,7 +69,7 @@ fn too_long() -> Sense {
     Sense::new(Key::IllegalRequest, Code::INVALID_FIELD)
 }
 
-/// Returns the defective units in order of position, primary ones first.
+/// Returns the defective units in order of position; primary ones come first.
 fn defective_units(layout: &Layout, spec: &Spec, (primary, grown): (bool, bool)) -> Vec<Unit> {
     let is_primary = |unit: &Unit| {
         let zone = &spec.geometry.zones[unit.zone];
@@ -245,8 +245,8 @@ fn reassigned_geometry(geometry: &Geometry, layout: &Layout, block: Lbn) -> Opti
     Some(with_pairs(geometry, &pairs))
 }
 
-/// Returns the geometry after formatting: reallocated blocks and `more` are slipped as long as
-/// spares suffice; the others stay reallocated.
+/// Returns the geometry after formatting. Reallocated blocks and `more` are slipped as long as
+/// there are enough spares; the remaining blocks stay reallocated.
 pub(super) fn formatted_geometry(geometry: &Geometry, layout: &Layout, more: &[Unit]) -> Geometry {
     let pairs = pairs(geometry, layout);
     let defective = pairs.iter().map(|(from, _)| *from);

@@ -1,8 +1,8 @@
 //! FORMAT UNIT (SBC-3): zeroes all blocks, and slips reallocated sectors (worthington96 section
 //! 4.1.1).
 //!
-//! Its duration is assumed, since no parameter set includes it: one revolution per track to write
-//! it and, unless the initiator disables certification, another to read it.
+//! No parameter set gives the duration of formatting. One revolution per track is assumed for
+//! writing and, unless the initiator disables certification, another for reading.
 
 use diskarm_core::geometry::{Layout, Pba, Unit};
 use diskarm_core::units::{Instant, Span};
@@ -15,7 +15,7 @@ use crate::state::{
     Action, Context, Start, Work, invalid_field, invalid_parameter, list_length, too_few_data,
 };
 
-/// Maximum number of defects in a list, more than any new drive has. When spares are scarce, a new
+/// Maximum number of defects in a list; no new drive has as many. When spares are scarce, a new
 /// layout must be built for each defect to find out whether it can be slipped.
 const MAX_DEFECTS: usize = 2048;
 
@@ -125,7 +125,7 @@ fn defective_units(
         match (run_start.take(), begins_run(address)) {
             (None, false) => units.push(layout.unit_at(position).ok_or(unknown)?),
             (None, true) => run_start = Some(position),
-            // The end of a run cannot begin another.
+            // The end of a run cannot begin another run.
             (Some(_), true) => return Err(invalid_parameter(at + 4, Some(7))),
             (Some(from), false) => {
                 units.extend(units_between(layout, from, position).ok_or(unknown)?);
@@ -161,7 +161,7 @@ fn units_between(layout: &Layout, from: Pba, to: Pba) -> Option<Vec<Unit>> {
     let positions = (first.offset..=last.offset).map(|offset| Physical { offset, ..first });
     let units = positions.map(|at| layout.unit_at(diagnostic::sector(layout, at)?));
     let mut units = units.collect::<Option<Vec<_>>>()?;
-    // If spares are tracks, all of these are the same unit.
+    // If whole tracks are spared, all of these are the same unit.
     units.dedup();
     Some(units)
 }

@@ -52,7 +52,7 @@ pub(super) fn mode_sense(command: &Command, context: &mut Context<'_>) -> Result
     Ok(Start::data(data, length.into()))
 }
 
-/// Returns the block descriptor, which cannot be changed.
+/// Returns the block descriptor. It cannot be changed.
 fn block_descriptor(context: &Context<'_>, long: bool, values: Values) -> Vec<u8> {
     let (blocks, block_bytes) = match values {
         Values::Changeable => (0, 0),

@@ -74,7 +74,7 @@ pub(super) fn task_management(command: &Command, _: &mut Context<'_>) -> Result<
 }
 
 /// Returns the last block for READ CAPACITY. Without a layout, this is the last block of the unit,
-/// since no delay before it is known.
+/// because it is not known where delays occur.
 fn last_block(context: &Context<'_>, at: u64, partial: bool) -> Result<u64, Sense> {
     let last = context.state.blocks - 1;
     if !partial {

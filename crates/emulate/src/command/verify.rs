@@ -55,7 +55,7 @@ pub(super) fn write_and_verify(
     }))
 }
 
-/// Sets those bits of the blocks that are one in the data.
+/// ORs the data into the blocks.
 pub(super) fn or_write(command: &Command, context: &mut Context<'_>) -> Result<Start, Sense> {
     fields!(command => OrWrite { blocks, caching });
     context.check_writable()?;
@@ -78,7 +78,7 @@ pub(super) fn or_write(command: &Command, context: &mut Context<'_>) -> Result<S
 }
 
 /// Compares blocks with the first half of the data and, if they are equal, writes the second half.
-/// The store changes at the end of the read, so that no other command can intervene.
+/// The store changes as soon as the read ends, so that no other command can intervene.
 pub(super) fn compare_and_write(
     command: &Command,
     context: &mut Context<'_>,

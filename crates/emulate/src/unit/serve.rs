@@ -19,7 +19,7 @@ impl<D: Backing> Unit<D> {
             return device;
         }
         let timer = self.timers.iter().map(|(at, _)| *at).min();
-        // Operations that the device will accept later.
+        // Stalled operations wait until the device accepts commands again.
         let free = self.disturbance.free_at;
         let is_delayed = !self.stalled.is_empty() && free > self.now;
         let stalled = is_delayed.then_some(free);
@@ -202,9 +202,9 @@ impl<D: Backing> Unit<D> {
     }
 }
 
-/// If the drive may choose the watermark (adaptive buffer ratios), sets it so that the data of the
-/// read at `at` are sent as soon as the transfer can finish without a pause. If the device has
-/// several requests, the watermark applies to those that start next.
+/// With adaptive buffer ratios, sets the watermark so that the drive sends the data of the read at
+/// `at` as soon as the transfer can finish without a pause. If the device has several requests, the
+/// watermark applies to those that start next.
 fn adapt_watermark(state: &State, device: &mut dyn Backing, now: Instant, at: Lbn) {
     let ratios = state.modes.page(Disconnect::CODE, Disconnect::parse);
     if ratios.is_some_and(|page| page.buffer_full_ratio != 0) {
@@ -227,7 +227,7 @@ fn adapt_watermark(state: &State, device: &mut dyn Backing, now: Instant, at: Lb
     device.set_buffer(now, &spec);
 }
 
-/// Returns the fraction of a read to buffer first, so that a faster bus never waits for the media.
+/// Returns the fraction of a read to buffer first so that the bus never waits for the media.
 fn watermark(spec: &Spec, track_sectors: u64) -> f64 {
     let media_ns = spec.mechanics.period_ns / track_sectors as f64;
     let bus_ns = spec.bus.read_sector.as_ns() as f64;

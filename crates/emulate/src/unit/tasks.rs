@@ -1,4 +1,4 @@
-//! The start order and end of tasks, and task management (SAM-5): aborts and resets.
+//! Starts tasks in order, ends them, and manages them (SAM-5): aborts and resets.
 
 use diskarm_core::units::Instant;
 use diskarm_wire::Sense;
@@ -22,12 +22,12 @@ impl<D: Backing> Unit<D> {
         }
     }
 
-    /// Returns true if the first waiting task may start. Tasks with a single request are ordered by
-    /// the device, all others here.
+    /// Returns true if the first waiting task may start. The device orders tasks with a single
+    /// request; this method orders all others.
     fn may_start(&self, slot: usize) -> bool {
         let slot = &self.slots[slot];
         if self.is_exclusive {
-            // During formatting, a task is either refused or may always run.
+            // During formatting, every task that is not refused may run.
             return self.state.formatting.is_some();
         }
         let is_ordered = slot.attribute == Attribute::Ordered;
@@ -163,7 +163,7 @@ impl<D: Backing> Unit<D> {
         self.abort_matching(|slot| slot.initiator == initiator && slot.id == id) > 0
     }
 
-    /// Aborts all tasks of an initiator; returns how many there were.
+    /// Aborts all tasks of an initiator; returns their number.
     pub fn abort_task_set(&mut self, now: Instant, initiator: u64) -> usize {
         self.catch_up(now);
         self.abort_matching(|slot| slot.initiator == initiator)
@@ -198,8 +198,8 @@ impl<D: Backing> Unit<D> {
         }
     }
 
-    /// Records that an initiator uses iSCSI: its name (up to 223 bytes, RFC 7143) and its part of
-    /// the session identifier, which READ FULL STATUS reports.
+    /// Records that an initiator uses iSCSI. READ FULL STATUS reports its name (up to 223 bytes,
+    /// RFC 7143) and its part of the session identifier.
     pub fn set_iscsi_port(&mut self, initiator: u64, name: &str, session: [u8; 6]) {
         let nexus = self.state.nexus(initiator);
         self.state.nexuses[nexus].port = Some(IscsiPort {
@@ -225,10 +225,10 @@ impl<D: Backing> Unit<D> {
         }
     }
 
-    /// Switches the unit on after a power failure, with a `device` in the state after power-on, to
-    /// which the grown defects are added. All tasks are dropped without responses, and all state of
-    /// initiators is lost: each is notified of the power-on. Saved mode parameters and data are
-    /// kept. Interrupted formatting does not continue.
+    /// Switches the unit on after a power failure. `device` is in its power-on state; the grown
+    /// defects are added to it. All tasks are dropped without responses, and the state of all
+    /// initiators is lost. Each of them is notified of the power-on. Saved mode parameters and data
+    /// are kept. Interrupted formatting does not continue.
     pub fn power_cycle(&mut self, now: Instant, mut device: D) {
         self.now = now;
         if self.store_wants_events {

@@ -16,7 +16,7 @@ use crate::worker::{self, ConnectionError};
 
 /// Size of the output buffer, in bytes.
 const OUTPUT_SIZE: usize = 256 << 10;
-/// Maximum number of queued replies; no input is read until there are fewer.
+/// Maximum number of queued replies. At this number, no more input is read.
 const MAX_REPLIES: usize = 64;
 
 pub struct Connection {
@@ -121,7 +121,7 @@ impl Connection {
         self.send(Message::Reject(reject), header.to_vec());
     }
 
-    /// Stops reading input; the connection ends when everything has been sent.
+    /// Stops reading input; the connection ends once all output has been sent.
     pub fn finish(&mut self) {
         self.is_ending = true;
     }
@@ -148,7 +148,7 @@ impl Connection {
                 Reply::Outcome(outcome) => Some(outcome.share),
                 Reply::Message(..) => None,
             };
-            // The response itself announces the window, so the share is released first.
+            // The response announces the window, so its share must be released first.
             if let Some(share) = share {
                 window.release(share);
             }
@@ -267,7 +267,7 @@ pub struct ReplyWriter<'a> {
 }
 
 impl ReplyWriter<'_> {
-    /// Writes the reply; returns false if there is no room for the whole reply.
+    /// Writes the reply; returns false if only a part of it fits.
     pub fn write(&mut self, reply: &mut Reply) -> bool {
         match reply {
             Reply::Message(message, data) => self.put(message, data),

@@ -37,7 +37,7 @@ impl Digests {
     }
 
     /// Returns the first message in `input`, if it is complete. Fails if the message has more than
-    /// `max` bytes of data, or if a digest is wrong.
+    /// `max` bytes of data or a digest is wrong.
     pub fn first(self, input: &[u8], max: usize) -> Result<Option<Frame<'_>>, FrameError> {
         let Some((header, _)) = input.split_first_chunk::<{ Message::LENGTH }>() else {
             return Ok(None);
@@ -80,7 +80,7 @@ impl Digests {
         self.emit(message, data, &mut output[before..]);
     }
 
-    /// Writes a message to the start of `room`, which must have space for it; returns the length.
+    /// Writes a message to the start of `room`, which must be large enough; returns its length.
     pub fn emit(self, message: &Message, data: &[u8], room: &mut [u8]) -> usize {
         let header = message.emit(Lengths::of_data(data.len()));
         let mut at = 0;

@@ -31,7 +31,7 @@ pub struct Login {
     address: String,
     input: Vec<u8>,
     output: Vec<u8>,
-    /// Text received so far that continues in the next request.
+    /// Text received so far, to be continued in the next request.
     text: Vec<u8>,
     /// Length of all the text so far, in bytes.
     text_length: usize,
@@ -465,7 +465,6 @@ impl DiscoverySession {
         }
     }
 
-    /// Returns the next part of the answer.
     fn next_part(&mut self, request: &TextRequest) -> (Message, Vec<u8>) {
         let length = self.unsent.len().min(self.parameters.max_send as usize);
         let remaining = self.unsent.split_off(length);

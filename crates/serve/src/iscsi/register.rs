@@ -1,4 +1,4 @@
-//! The register of all sessions, which logins start or join.
+//! The register of all sessions. Logins start or join them.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -81,8 +81,8 @@ impl Register {
         }
     }
 
-    /// Adds a connection to a session, or replaces one; also returns the session's parameters.
-    /// Fails with the status of a failed login.
+    /// Adds a connection to a session, or replaces one; also returns the session's parameters. The
+    /// error is the status of the failed login.
     pub fn join(
         &self,
         tsih: u16,

@@ -158,8 +158,8 @@ impl<'a> SecurityKeys<'a> {
 pub type Answers = Vec<(&'static str, String)>;
 
 impl Security {
-    /// Answers the security keys of a request. Without accounts, any initiator is accepted. Fails
-    /// with the status of a failed login.
+    /// Answers the security keys of a request. Without accounts, any initiator is accepted. The
+    /// error is the status of the failed login.
     pub fn advance(
         &mut self,
         keys: &SecurityKeys<'_>,
@@ -198,7 +198,7 @@ impl Security {
         Ok(answers)
     }
 
-    /// Verifies the response to the challenge, and answers the initiator's challenge.
+    /// Verifies the initiator's response to the challenge, and answers the initiator's challenge.
     fn prove(
         &mut self,
         keys: &SecurityKeys<'_>,
@@ -243,8 +243,8 @@ impl Security {
         Ok(answers)
     }
 
-    /// Returns true if the initiator may advance to the next stage. Fails with the status of a
-    /// failed login if the initiator has skipped the authentication.
+    /// Returns true if the initiator may advance to the next stage. Fails with a login status if
+    /// the initiator has skipped the authentication.
     pub fn may_continue(&self, accounts: Option<&Accounts>) -> Result<bool, u16> {
         match (self, accounts) {
             (Self::Done, _) | (Self::Open, None) => Ok(true),

@@ -82,7 +82,7 @@ impl Session {
     }
 
     /// Keeps a message until its predecessors have arrived on other connections. Fails if there can
-    /// be no other connections, or if the early messages exceed [`MAX_EARLY`].
+    /// be no other connections or the early messages exceed [`MAX_EARLY`].
     pub fn keep_early(
         &mut self,
         number: usize,
@@ -106,8 +106,8 @@ impl Session {
         self.check_early()
     }
 
-    /// Keeps the data of an early command until its turn; returns the data of any other command.
-    /// Fails if the early messages exceed [`MAX_EARLY`].
+    /// Keeps the data of an early command until its turn. Returns the data if the command is not
+    /// early. Fails if the early messages exceed [`MAX_EARLY`].
     pub fn keep_early_data(
         &mut self,
         number: usize,
@@ -133,7 +133,7 @@ impl Session {
     }
 
     /// Cancels a command that has not arrived yet or is waiting for its turn (RFC 7143, "Task
-    /// Management Function Request"). Returns false if the number is outside the window.
+    /// Management Function Request"). Returns false if no command with this number can arrive.
     pub fn skip(&mut self, command: Serial) -> bool {
         let can_arrive = self.max_connections > 1 && self.window.can_arrive(command);
         if can_arrive {
@@ -190,7 +190,7 @@ impl Session {
     }
 
     /// Returns the next task that may start. Tasks start in order of arrival if their attributes
-    /// require it: a simple task may overtake one whose data are still arriving.
+    /// require it, but a simple task may overtake one whose data are still arriving.
     pub fn next_to_start(&mut self) -> Option<&mut Task> {
         let (mut follows_any, mut follows_ordered) = (false, false);
         self.tasks.iter_mut().find(|task| {
@@ -239,7 +239,7 @@ impl Session {
 pub struct Task {
     pub tag: Tag,
     pub lun: Lun,
-    /// Number of the connection that sent the command and that transfers its data and response.
+    /// Number of the connection that sent the command and transfers its data and response.
     pub connection: usize,
     pub share: WindowShare,
     pub attribute: Attribute,
@@ -277,7 +277,7 @@ struct Arrival {
     received: u32,
     /// True if unsolicited data will follow.
     is_unsolicited: bool,
-    /// The transfer tag and the end of the data that were requested.
+    /// The transfer tag and the end of the requested data.
     requested: Option<(Tag, u32)>,
     /// The number of the next data message in the sequence.
     next: Serial,
@@ -469,7 +469,7 @@ pub struct Window {
     pub expected: Serial,
     /// The last command number announced to the initiator.
     announced_max: Serial,
-    /// Number of numbered commands, which fill the window.
+    /// Number of commands that have a number of their own; only these fill the window.
     numbered: u32,
     immediate: usize,
     /// Memory reserved for all commands, in bytes.
@@ -480,7 +480,7 @@ pub struct Window {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
     Next,
-    /// A predecessor has not arrived.
+    /// A predecessor has not arrived yet.
     Ahead,
     /// The number is outside the window, so the command is ignored.
     Outside,
@@ -496,7 +496,7 @@ pub struct WindowShare {
 }
 
 impl Window {
-    /// Creates an empty window, whose full size the login has announced.
+    /// Creates an empty window. The login has already announced its full size.
     pub fn new(expected: Serial) -> Self {
         Self {
             expected,
@@ -528,7 +528,7 @@ impl Window {
     }
 
     /// Returns the last command number to announce. It never decreases, because the initiator may
-    /// have used it already.
+    /// already have used that number.
     pub fn announce(&mut self) -> Serial {
         let free = WINDOW.saturating_sub(self.numbered);
         let max = self.expected.plus(free).previous();

@@ -1,7 +1,7 @@
 //! The iSCSI target of an export: one logical unit, and the sessions of all initiators.
 //!
-//! While the power is off, sessions end, and new ones end right after their login, as with a disk
-//! whose port has no power.
+//! When the power goes off, all sessions end. Until it is back, new sessions end right after their
+//! login, as if the disk's port had no power.
 
 mod messages;
 
@@ -142,7 +142,7 @@ impl IscsiTarget {
         }
     }
 
-    /// Handles a response from the unit; returns the connection that has output.
+    /// Handles a response from the unit; returns the connection that now has output.
     fn handle_response(
         &mut self,
         response: Response,
@@ -299,8 +299,8 @@ impl IscsiTarget {
         id
     }
 
-    /// Drops the responses to these tasks, so that none is mistaken for the response to a newer
-    /// task with the same tag. Responses that wait for the file keep their slots.
+    /// Drops the responses that `is_dropped` selects, so that none is mistaken for the response to
+    /// a newer task with the same tag. Responses that wait for the file keep their slots.
     fn drop_responses(&mut self, is_dropped: impl Fn(u64, u64) -> bool) {
         let responses = &mut self.timeline.outputs;
         responses.retain(|response| !is_dropped(response.initiator, response.id));
@@ -311,8 +311,8 @@ impl IscsiTarget {
         }
     }
 
-    /// Starts a session with a connection. If there is a session with the same name, replaces it
-    /// (RFC 7143, "Session Reinstatement") and returns its connections.
+    /// Starts a session with a connection. If another session has the same name, ends it (RFC 7143,
+    /// "Session Reinstatement") and returns its connections.
     fn start_session(
         &mut self,
         number: usize,
@@ -397,7 +397,7 @@ impl IscsiTarget {
             unit.abort(at, initiator, id);
             self.drop_responses(|other, task| (other, task) == (initiator, id));
         }
-        // Tasks that waited for aborted ones can start.
+        // Tasks that waited for the aborted ones can now start.
         self.start_tasks(index, now);
     }
 

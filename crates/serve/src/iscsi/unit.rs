@@ -16,8 +16,8 @@ use diskarm_emulate::{Backing, Single, Unavailable};
 use crate::power::{DataPath, InjectedFaults, Losses, PowerCut, WriteId};
 use crate::recording::{Tap, Tappable};
 
-/// The device of a unit, which may expose only the first blocks of the device. A single drive
-/// reports its specification and layout; other devices report nothing about themselves.
+/// The device behind a unit. The unit may expose only the first blocks of the device. A single
+/// drive reports its specification and layout; other devices report nothing about themselves.
 pub struct Disk {
     device: Box<dyn Backing>,
     sectors: SectorCount,
@@ -212,7 +212,7 @@ impl UnitStore {
         unit.data.cut(cut)
     }
 
-    /// Locks the data, which only the thread of the export accesses.
+    /// Locks the data. Only the thread of the export accesses them.
     pub(super) fn lock(&self) -> MutexGuard<'_, UnitData> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -30,7 +30,7 @@ struct ActiveJob {
     remaining: Option<(u64, u64)>,
     /// True if the device has completed the current part, or the job does not need the device.
     is_served: bool,
-    /// True if the store's file has been synchronised, or need not be synchronised.
+    /// True if the store's file has been synchronised, or need not be.
     is_synced: bool,
     error: Option<Refusal>,
     /// The write of the current part.
@@ -41,7 +41,7 @@ struct ActiveJob {
 }
 
 impl ActiveJob {
-    /// Drops the remaining parts, the last of which would have requested the synchronisation.
+    /// Drops the remaining parts. The last of them would have requested the synchronisation.
     fn drop_remaining(&mut self) {
         if self.remaining.take().is_some() {
             self.is_synced = true;
@@ -173,7 +173,7 @@ impl NbdExport {
         }
     }
 
-    /// Queues the reply to the job if the job has ended; returns the job's connection.
+    /// If the job has ended, queues the reply to it and returns its connection.
     fn reply_if_done(&mut self, id: usize, clients: &mut Clients<'_>) -> Option<usize> {
         let active = self.remove_if_done(id)?;
         let number = active.connection?;
@@ -188,7 +188,7 @@ impl NbdExport {
         Some(number)
     }
 
-    /// Removes the job and counts its outcome if it has ended.
+    /// If the job has ended, removes it and counts its outcome.
     fn remove_if_done(&mut self, id: usize) -> Option<ActiveJob> {
         let active = self.jobs.get(id)?;
         if !active.is_served || !active.is_synced {
@@ -304,7 +304,7 @@ impl NbdExport {
         }
     }
 
-    /// Zeroes the next part of a job; returns the job's connection if a reply is ready.
+    /// Starts to zero the next part of a job; returns the job's connection if a reply is ready.
     fn start_next_part(
         &mut self,
         id: usize,
@@ -344,7 +344,7 @@ impl NbdExport {
         self.reply_if_done(id, clients)
     }
 
-    /// Writes the data of a write that had arrived when its connection closed.
+    /// Writes the data that had arrived for a write when its connection closed.
     fn write_partial(&mut self, job: Job) {
         if !self.data.can_lose_writes() || !self.power.is_on {
             return;
@@ -451,7 +451,7 @@ impl Service for NbdExport {
             active.connection = None;
             active.drop_remaining();
             match &mut self.timeline {
-                // The data are already in the store, so the drive must write them.
+                // The store already contains the data, so the drive must write them, too.
                 Some(_) if active.write != WriteId::NONE => {}
                 Some(timeline) if !active.is_served => {
                     let (device, at) = timeline.advance_to(HostInstant::now());

@@ -81,7 +81,7 @@ impl NbdHandshake {
         }
     }
 
-    /// Answers the next option if it is complete and the previous answer has been sent. With
+    /// Answers the next option if it is complete and the previous answer has been sent. If
     /// `is_full`, no connection may complete the handshake.
     pub fn step(&mut self, exports: &[Facts], is_full: bool) -> NbdStep {
         if !self.output.is_empty() {
@@ -322,7 +322,7 @@ impl NbdHandshake {
         let lists_all = !is_choice && queries.count == 0;
         if lists_all || queries.queries().any(is_supported) {
             let context = Context {
-                // In a list, the id is a reserved field.
+                // In a list, the id field is reserved.
                 id: if is_choice { ALLOCATION } else { 0 },
                 name: Context::ALLOCATION,
             };

@@ -35,7 +35,7 @@ pub enum JobKind {
     Read,
     /// Writes data that have arrived.
     Write,
-    /// Waits until all writes completed before it have reached the medium.
+    /// Waits until all writes that completed earlier have reached the medium.
     Flush,
     Trim,
     Zero {

@@ -33,7 +33,7 @@ pub struct NegotiatedExport {
 /// A connection that serves requests.
 ///
 /// Write data are passed on as they arrive, and read data are fetched as they are sent, so a
-/// session uses the same memory for requests of any length.
+/// session uses the same amount of memory for requests of any length.
 pub struct NbdSession {
     facts: Facts,
     headers: Headers,
@@ -41,7 +41,7 @@ pub struct NbdSession {
     input: ByteQueue,
     output: ByteQueue,
     pub(super) receiving: Option<ReceivingJob>,
-    /// Replies that can be sent, the first of which may be partly sent.
+    /// Replies that can be sent. A part of the first may already have been sent.
     replies: VecDeque<Reply>,
     /// Number of requests whose replies have not been sent.
     outstanding: usize,
@@ -59,7 +59,7 @@ pub(super) struct ReceivingJob {
 pub enum Input<'a> {
     /// A request that has arrived with all its data.
     Request(Job),
-    /// A valid write, whose data follow. The caller must call [`NbdSession::identify_write`].
+    /// A valid write; its data follow. The caller must call [`NbdSession::identify_write`].
     WriteStart { offset: u64, length: u64 },
     /// Whole sectors of a write. The caller must store them or call [`NbdSession::refuse_write`].
     WriteData {
@@ -175,15 +175,15 @@ impl NbdSession {
         }
     }
 
-    /// Refuses the write whose data are arriving; the rest of the data is skipped.
+    /// Refuses the write whose data are arriving, and skips the rest of the data.
     pub fn refuse_write(&mut self, (error, message): Refusal) {
         if let Some(receiving) = &mut self.receiving {
             receiving.job.kind = JobKind::Refused(error, message);
         }
     }
 
-    /// Removes and returns the write whose data were arriving, shortened to the data that have
-    /// arrived.
+    /// Removes and returns the write whose data are arriving, shortened to the data received so
+    /// far.
     pub(super) fn take_partial_write(&mut self) -> Option<Job> {
         let receiving = self.receiving.take()?;
         (receiving.job.kind == JobKind::Write).then(|| Job {
@@ -198,7 +198,7 @@ impl NbdSession {
     }
 
     /// Moves replies to the output while there is room, with data read from `store`. Fails if the
-    /// store fails in the middle of a reply, which can then no longer report an error.
+    /// store fails in the middle of a reply, when it is too late to report an error.
     pub fn fill(&mut self, store: &mut dyn Store) -> Result<(), ConnectionError> {
         while let Some(reply) = self.replies.front_mut() {
             let mut writer = ReplyWriter {
@@ -248,7 +248,7 @@ impl worker::Session for NbdSession {
     }
 }
 
-/// Returns true if an extended request has a payload, whose length is then that of the request.
+/// Returns true if an extended request has a payload; `length` is then the payload's length.
 fn has_payload(request: &Request) -> bool {
     let flags = CommandFlags::parse(&request.flags.to_be_bytes());
     flags.is_ok_and(|flags| flags.payload)
@@ -274,7 +274,7 @@ pub(super) struct ReplyWriter<'a> {
 }
 
 impl ReplyWriter<'_> {
-    /// Writes the reply to the output; returns false if there is no room for all of it.
+    /// Writes the reply to the output; returns false if only a part of it fits.
     pub fn write(&mut self, reply: &mut Reply) -> Result<bool, ConnectionError> {
         // This is enough for any message without data, even with the longest error.
         if self.output.room_len() < 256 {

@@ -30,12 +30,12 @@ pub struct Losses {
 
 /// Writes in order of arrival, with the previous content of their sectors.
 ///
-/// A write is removed when it is safe: when a flush that arrived after its acknowledgement has
-/// completed, if it had FUA, or when the drive's buffer needs its space. A drive acknowledges
-/// writes in the order in which it writes them. Among unacknowledged writes of the same sectors,
-/// the first to arrive is assumed to be the first on the media.
+/// A write is removed once it is safe: when it is acknowledged if it had FUA, when a flush that
+/// arrived after its acknowledgement completes, or when the drive's buffer needs its space. A drive
+/// acknowledges writes in the order in which it writes them. Among unacknowledged writes of the
+/// same sectors, the first to arrive is assumed to reach the media first.
 ///
-/// Cost: the previous content of each sector until its write is safe, and a lookup per sector.
+/// Cost: memory for the old content of sectors until writes are safe, and a lookup per sector.
 pub struct Cache {
     /// Maximum number of sectors of acknowledged writes.
     pub capacity: u64,
@@ -46,7 +46,7 @@ pub struct Cache {
     next: u64,
     /// Number of writes acknowledged so far.
     pub acknowledged: u64,
-    /// Number of versions of all sectors; sectors written twice count twice.
+    /// Total number of kept sector versions; a sector written twice counts twice.
     pub versions: u64,
     /// Sectors of acknowledged writes; if `is_timed`, only of those that have reached the media.
     settled_sectors: u64,
@@ -66,7 +66,7 @@ struct CachedWrite {
     acknowledged: Option<u64>,
 }
 
-/// The version of a sector that a write or trim creates.
+/// A version of a sector, created by a write or a trim.
 struct Version {
     /// `None` for a trim, which takes effect after earlier writes.
     write: Option<u64>,
@@ -95,8 +95,8 @@ pub struct PendingWrite {
 }
 
 impl Cache {
-    /// Creates a cache for at most `capacity` sectors of acknowledged writes that are not safe.
-    /// With `is_timed`, the caller reports what has reached the media.
+    /// Creates a cache for at most `capacity` sectors of acknowledged writes that are not safe. If
+    /// `is_timed`, the caller reports what has reached the media.
     pub fn new(capacity: u64, is_timed: bool) -> Self {
         Self {
             capacity,
@@ -131,7 +131,7 @@ impl Cache {
         self.push(Some(write.0), sector, before);
     }
 
-    /// Records the content of a sector before a trim. Needed only for sectors with kept writes.
+    /// Records the content of a sector before a trim. Only needed for sectors with kept writes.
     pub fn record_trim(&mut self, sector: u64, before: SectorData) {
         self.push(None, sector, before);
     }
@@ -208,8 +208,8 @@ impl Cache {
         self.make_room();
     }
 
-    /// Corrects the assumed order of unacknowledged writes when `write` is acknowledged: in each
-    /// sector where another write was assumed to be on the media instead, exchanges the two.
+    /// Corrects the assumed order of unacknowledged writes when `write` is acknowledged. In each
+    /// sector, exchanges it with another write that was wrongly assumed to be on the media.
     fn reassign_persisted(&mut self, write: WriteId) {
         let Some(&own) = self.writes.get(&write.0).filter(|own| own.left > 0) else {
             return;
@@ -259,7 +259,7 @@ impl Cache {
         }
     }
 
-    /// Drops the versions of a sector up to the one by `write`, and the trims that follow.
+    /// Drops the versions of a sector up to that of `write`, and the trims right after it.
     fn drop_versions(&mut self, sector: u64, write: u64) {
         let Some(versions) = self.sectors.get_mut(&sector) else {
             return;
@@ -285,7 +285,7 @@ impl Cache {
         }
     }
 
-    /// Makes the oldest writes safe until the drive's buffer could hold the remaining ones.
+    /// Makes the oldest writes safe until the remaining ones fit in the drive's buffer.
     fn make_room(&mut self) {
         while self.settled_sectors > self.capacity {
             let is_settled = |written: &&CachedWrite| {
@@ -346,8 +346,8 @@ impl Cache {
         };
     }
 
-    /// For each write whose survival is random, chooses how many of its first sectors survive: none
-    /// or all, or for a torn write, any number but all.
+    /// For each write whose survival is random, chooses the number of its first sectors that
+    /// survive: none or all, or any number but all if the write is torn.
     fn survivors(&self, cut: &PowerCut) -> BTreeMap<u64, u64> {
         let mut random = Pcg64Mcg::seed_from_u64(cut.seed);
         let mut survivors = BTreeMap::new();
@@ -466,7 +466,7 @@ impl Cache {
         planned.map(|(number, _)| WriteId(*number)).collect()
     }
 
-    /// Drops a planned write, which the drive failed or aborted. Makes any other write safe.
+    /// Drops a planned write that has failed or was aborted. Makes any other write safe.
     pub fn withdraw(&mut self, write: WriteId) {
         let Some(&written) = self.writes.get(&write.0) else {
             return;

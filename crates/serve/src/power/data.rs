@@ -21,8 +21,8 @@ pub struct DataPath {
 }
 
 impl DataPath {
-    /// Creates a path to a store. Without a `capacity`, the size of the drive's buffer, the power
-    /// cannot be cut. With `is_timed`, the caller reports what has reached the media.
+    /// Creates a path to a store. `capacity` is the size of the drive's buffer; without it, the
+    /// power cannot be cut. If `is_timed`, the caller reports what has reached the media.
     pub fn new(
         store: Box<dyn Store>,
         sector: Bytes,
@@ -40,14 +40,14 @@ impl DataPath {
         self.cache.is_some()
     }
 
-    /// Returns the number of kept sector versions; sectors written twice count twice.
+    /// Returns the number of kept sector versions; a sector written twice counts twice.
     pub fn version_count(&self) -> u64 {
         self.cache.as_ref().map_or(0, |cache| cache.versions)
     }
 
     /// Returns true if no further write should start because too many versions are kept.
     pub fn is_full(&self) -> bool {
-        // The buffer counts twice: once for writes that are on the media but not safe, once for
+        // The buffer counts twice: once for writes that are on the media but not safe, and once for
         // pending ones.
         let is_full = |cache: &Cache| cache.versions > 2 * cache.capacity + MAX_UNACKNOWLEDGED;
         self.cache.as_ref().is_some_and(is_full)

@@ -17,7 +17,7 @@ pub struct PowerSwitch {
     trigger: Option<Trigger>,
     /// The time at which the trigger cuts the power, if it waits for a time.
     pub trigger_time: Option<HostInstant>,
-    /// A cut to make as soon as pending replies have been sent.
+    /// A cut that happens as soon as pending replies have been sent.
     due: Option<PowerCut>,
     pub last_losses: Option<Losses>,
     pub faults: InjectedFaults,
@@ -42,7 +42,7 @@ impl PowerSwitch {
         self.is_on && self.due.is_none()
     }
 
-    /// Counts a request that has reached `stage`; returns true if that cuts the power.
+    /// Counts a request that has reached `stage`; returns true if a power cut is now due.
     pub fn count_request(&mut self, stage: TriggerStage, access: Access) -> bool {
         let Some(trigger) = &mut self.trigger else {
             return false;
@@ -55,7 +55,7 @@ impl PowerSwitch {
         true
     }
 
-    /// Arms a trigger, which replaces any other.
+    /// Arms a trigger instead of any earlier one.
     pub fn arm(&mut self, trigger: Trigger, now: HostInstant) {
         self.trigger_time = match trigger.when {
             TriggerEvent::Time(span) => {
@@ -116,7 +116,7 @@ pub enum TriggerStage {
 }
 
 impl TriggerEvent {
-    /// Counts a request that has reached a stage; returns true if it is the event.
+    /// Counts a request that has reached a stage; returns true if it sets off the trigger.
     fn count_request(&mut self, reached: TriggerStage, found: Access) -> bool {
         let Self::Request { stage, access, nth } = self else {
             return false;
@@ -141,7 +141,7 @@ pub struct InjectedFault {
 }
 
 impl InjectedFault {
-    /// The exclusive end of a range that extends to the end of the disk. No disk has so many
+    /// The exclusive end of a range that extends to the end of the disk. No disk has this many
     /// sectors.
     pub const ALL: Lbn = Lbn(1 << 48);
 }
@@ -194,7 +194,7 @@ impl InjectedFaults {
         self.all().push(injected);
     }
 
-    /// Repairs the blocks of `[first, end)`. The remaining parts of a range keep its count.
+    /// Repairs the blocks of `[first, end)`. What remains of a range keeps the range's count.
     pub fn heal(&self, first: Lbn, end: Lbn) {
         let remaining_parts = |injected: InjectedFault| {
             let bad = injected.blocks;
@@ -315,7 +315,7 @@ mod tests {
         let all = InjectedFaults::default();
         all.inject(injected(8, 10, Some(2)));
         all.inject(injected(9, 12, None));
-        // Only the range with the first bad block counts; writes and other blocks do not.
+        // Only reads that touch a bad block count, and only in the range with the first such block.
         assert_eq!(read(&all, 0, 8), None);
         assert_eq!(read(&all, 0, 16), Some(8));
         let left = [injected(8, 10, Some(1)), injected(9, 12, None)];

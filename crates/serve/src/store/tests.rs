@@ -5,7 +5,7 @@ use tempfile::TempDir;
 
 use super::*;
 
-/// Four chunks of the sparse store, and a partial one.
+/// Four whole chunks of the sparse store and a partial one.
 const BYTES: u64 = (4 << 16) + 512;
 
 /// Returns the path of a file that does not exist yet, in a temporary folder.

@@ -215,7 +215,7 @@ pub struct Credentials {
     /// User name (key CHAP_N).
     pub user: String,
     pub secret: Vec<u8>,
-    /// The secret with which the target must authenticate itself; `None` if it need not do so.
+    /// The secret with which the target must authenticate itself; `None` if it need not.
     pub target_secret: Option<Vec<u8>>,
 }
 

@@ -19,8 +19,8 @@ const NO_DEVICE: &str = "not a device";
 const NO_SCSI: &str = "a device that accepts no SCSI commands";
 const PARTITION: &str = "a partition";
 
-/// Returns the name of the block device of a disk, such as `sda`, given the path of that device or
-/// of a SCSI generic device. `None` if no disk driver is attached to a generic device.
+/// Returns the name of the block device of a disk, such as `sda`, given its path or that of a SCSI
+/// generic device. Returns `None` if no disk driver is attached to the generic device.
 pub fn name(path: &Path) -> Result<Option<String>, Error> {
     let metadata = fs::metadata(path).map_err(Error::file(path))?;
     let device = metadata.rdev();

@@ -78,8 +78,8 @@ pub struct Outcome {
 }
 
 impl<'a> Packet<'a> {
-    /// Creates a packet. Panics if the command block has more than 255 bytes, or the data 4 GiB or
-    /// more.
+    /// Creates a packet. Panics if the command block has more than 255 bytes, or there are 4 GiB of
+    /// data or more.
     pub fn new(
         command: &'a [u8],
         data: Data<'a>,

@@ -28,8 +28,8 @@ pub struct Sg {
 }
 
 impl Sg {
-    /// Opens a drive (`/dev/sgX` or a block device) and allows commands that do not change its data
-    /// and settings. Other commands are not sent, but fail as on a write-protected drive.
+    /// Opens a drive (`/dev/sgX` or a block device) and allows commands that change neither its
+    /// data nor its settings. Other commands are not sent, but fail as on a write-protected drive.
     pub fn open(path: &Path) -> Result<Self, Error> {
         let block = block_device::name(path)?;
         let file = open(path, OpenOptions::new().read(true), OFlags::empty())?;
@@ -43,9 +43,9 @@ impl Sg {
         })
     }
 
-    /// Allows all commands from now on, and keeps the system from using the drive while it is open.
-    /// Fails if the drive is in use. Without `overwrite_data`, also fails if the drive contains a
-    /// partition table, a file system or other data.
+    /// Allows all commands from now on, and keeps the system from using the drive until it is
+    /// closed. Fails if the drive is in use. Without `overwrite_data`, also fails if the drive
+    /// contains a partition table, a file system or other data.
     pub fn allow_writes(&mut self, overwrite_data: bool) -> Result<(), Error> {
         // An earlier claim would make this one fail.
         self.claim = None;
@@ -69,7 +69,7 @@ impl Sg {
         Ok(())
     }
 
-    /// Opens the block device exclusively, which fails while the device is in use.
+    /// Opens the block device exclusively. Fails while the device is in use.
     fn claim(&self, block: &str) -> Result<File, Error> {
         let read = |path| fs::read_to_string(path).map_err(Error::file(Path::new(path)));
         let blocks = block_device::blocks(Path::new(block_device::SYSFS), block)

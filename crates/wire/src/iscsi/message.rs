@@ -9,7 +9,7 @@
 use crate::command::Size;
 use crate::layout::{Field, FieldPosition};
 
-/// Returns `length` rounded up to words of four bytes.
+/// Returns `length` rounded up to a multiple of four.
 pub const fn padded(length: usize) -> usize {
     length.next_multiple_of(4)
 }
@@ -35,7 +35,7 @@ impl Lun {
         Self(((method | number) as u64) << 48)
     }
 
-    /// Returns the number if it has a single level, a method that [`Self::new`] uses, and bus 0.
+    /// Returns the number if it has one level, an addressing method of [`Self::new`], and bus 0.
     pub const fn number(self) -> Option<u16> {
         let first = (self.0 >> 48) as u16;
         let is_single = self.0 << 16 == 0;
@@ -49,7 +49,7 @@ impl Lun {
 
 /// A 32-bit sequence number, which wraps around (RFC 1982).
 ///
-/// Numbers 2^31 apart have no order; hence [`Self::is_before`] instead of `Ord`.
+/// There is no order between numbers 2^31 apart, so the type has [`Self::is_before`] but not `Ord`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Serial(pub u32);
 
@@ -98,9 +98,9 @@ field_newtypes! { Tag Lun Serial }
 layout! {
     /// Lengths of a message, from its first 8 bytes.
     pub struct Lengths: 8 {
-        /// Additional header segments, in words of four bytes.
+        /// Length of the additional header segments, in words of four bytes.
         ahs_words: u8 = FieldPosition::bytes(4, 1);
-        /// Data, in bytes without padding; at most 24 bits.
+        /// Length of the data without padding, in bytes; at most 24 bits.
         data_length: u32 = FieldPosition::bytes(5, 3);
     }
 }
@@ -134,7 +134,7 @@ pub enum Invalid {
     Operation(u8),
 }
 
-/// The bits of byte 0 with the operation code.
+/// The bits of byte 0 that contain the operation code.
 const OPERATION: u8 = 0x3f;
 
 /// Declares the messages, each with its code in byte 0 and the bits of byte 1 that are always set.
@@ -156,8 +156,8 @@ macro_rules! messages {
             /// Length of a basic header segment, in bytes.
             pub const LENGTH: usize = 48;
 
-            /// Reads the first [`Self::LENGTH`] bytes of `data`; reserved bits are ignored.
-            /// Fails if there are too few bytes, or the operation is unknown.
+            /// Reads the first [`Self::LENGTH`] bytes of `data`; reserved bits are ignored. Fails
+            /// if there are too few bytes or the operation is unknown.
             pub fn parse(data: &[u8]) -> Result<Self, Invalid> {
                 let data = data.get(..Self::LENGTH).ok_or(Invalid::Short)?;
                 match data[0] & OPERATION {
@@ -337,7 +337,7 @@ messages! {
         max_command: Serial = FieldPosition::bytes(32, 4);
     }
 
-    /// The outcome of a SCSI command; sense data are in the data ([`super::segment::sense`]).
+    /// The outcome of a SCSI command; the data contain its sense data ([`super::segment::sense`]).
     Response = 0x21, 0x80 {
         /// Bidirectional commands: more would have been read than was expected.
         read_overflow: bool = FieldPosition::flag(1, 4);
@@ -414,9 +414,9 @@ messages! {
         is_final: bool = FieldPosition::flag(1, 7);
         /// The target requests an acknowledgement.
         acknowledge: bool = FieldPosition::flag(1, 6);
-        /// More would have been read than was expected; with a status only.
+        /// Only with a status: more would have been read than was expected.
         overflow: bool = FieldPosition::flag(1, 2);
-        /// Less was read than was expected; with a status only.
+        /// Only with a status: less was read than was expected.
         underflow: bool = FieldPosition::flag(1, 1);
         /// The command ends with these data; no response follows.
         has_status: bool = FieldPosition::flag(1, 0);
@@ -426,14 +426,14 @@ messages! {
         tag: Tag = FieldPosition::bytes(16, 4);
         /// Identifies the acknowledgement; otherwise [`Tag::NONE`].
         transfer: Tag = FieldPosition::bytes(20, 4);
-        /// The number of this response, if there is a status.
+        /// The number of this response; only with a status.
         status: Serial = FieldPosition::bytes(24, 4);
         expected_command: Serial = FieldPosition::bytes(28, 4);
         max_command: Serial = FieldPosition::bytes(32, 4);
         /// Counts the data messages of the command.
         data: Serial = FieldPosition::bytes(36, 4);
         offset: u32 = FieldPosition::bytes(40, 4);
-        /// Difference between the actual and the expected length, if there is a status.
+        /// Difference between the actual and the expected length; only with a status.
         residual: u32 = FieldPosition::bytes(44, 4);
     }
 
@@ -484,7 +484,7 @@ messages! {
         third: u16 = FieldPosition::bytes(42, 2);
     }
 
-    /// The rejection of a message, whose header is the data.
+    /// The rejection of a message. The data are the header of the rejected message.
     Reject = 0x3f, 0x80 {
         /// A constant from [`reject_reason`].
         reason: u8 = FieldPosition::bytes(2, 1);
@@ -498,8 +498,8 @@ messages! {
 }
 
 impl Command {
-    /// Returns the command block without its padding. The first bits of its code give the length
-    /// (SPC-4, "Command Descriptor Block") except for variable-length and vendor-specific codes.
+    /// Returns the command block without its padding. The first bits of the operation code give the
+    /// length (SPC-4, "Command Descriptor Block") unless it is variable-length or vendor-specific.
     pub fn unpadded(&self) -> &[u8] {
         &self.block[..Size::from_code(self.block[0]).bytes()]
     }
@@ -589,7 +589,7 @@ pub mod snack_kind {
 }
 
 pub mod async_event {
-    /// A SCSI event, with sense data in the data.
+    /// A SCSI event; the data contain its sense data.
     pub const SCSI: u8 = 0;
     pub const LOGOUT_WANTED: u8 = 1;
     pub const NEGOTIATION_WANTED: u8 = 4;

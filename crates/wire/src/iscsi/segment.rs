@@ -7,8 +7,8 @@ use super::message::padded;
 /// An additional header segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Segment<'a> {
-    /// The type: 2 if the content is a reserved byte and the length that a bidirectional command
-    /// reads.
+    /// The type: 2 if the content is a reserved byte and the expected length of the data that a
+    /// bidirectional command reads.
     pub kind: u8,
     /// The content, without padding.
     pub data: &'a [u8],
@@ -31,7 +31,7 @@ pub fn segments(data: &[u8]) -> impl Iterator<Item = Result<Segment<'_>, CutOff>
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CutOff;
 
-/// Size of the length and type fields in bytes, which the length does not include.
+/// Size of the length and type fields, in bytes. The length does not include them.
 const HEAD: usize = 3;
 
 fn first(data: &[u8]) -> Option<(Segment<'_>, &[u8])> {
@@ -94,7 +94,7 @@ impl Default for Digest {
 /// The polynomial 0x1edc6f41, bit-reversed: its lowest power is the highest bit.
 const POLYNOMIAL: u32 = 0x82f6_3b78;
 
-/// The contribution of a byte to the checksum, with a table for each number of following bytes.
+/// The contribution of a byte to the checksum: a table for each number of bytes that follow it.
 static TABLES: [[u32; 256]; 8] = tables();
 
 const fn tables() -> [[u32; 256]; 8] {

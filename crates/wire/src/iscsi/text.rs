@@ -18,8 +18,8 @@ pub const REJECT: &str = "Reject";
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BadText;
 
-/// Returns the keys in `data` with their values. Each pair ends with a NUL, optional for the last;
-/// empty pairs are skipped.
+/// Returns the keys in `data` with their values. Each pair ends with a NUL, which is optional after
+/// the last pair. Empty pairs are skipped.
 pub fn pairs(data: &[u8]) -> impl Iterator<Item = Result<(&str, &str), BadText>> {
     let all = data.split(|byte| *byte == 0);
     all.filter(|pair| !pair.is_empty()).map(|pair| {
@@ -31,7 +31,7 @@ pub fn pairs(data: &[u8]) -> impl Iterator<Item = Result<(&str, &str), BadText>>
 }
 
 /// Returns true for a key: a letter, then letters, digits and some punctuation. RFC 7143 requires a
-/// capital letter first, which `iSCSIProtocolLevel` in RFC 7144 lacks.
+/// capital letter first, but `iSCSIProtocolLevel` in RFC 7144 begins with a lower-case letter.
 fn is_key(key: &str) -> bool {
     let is_key_byte = |byte: u8| byte.is_ascii_alphanumeric() || b".-+@_#".contains(&byte);
     key.len() <= MAX_KEY
@@ -92,8 +92,8 @@ pub fn number(value: &str) -> Option<u32> {
     }
 }
 
-/// Decodes bytes, which are hexadecimal after `0x` or base 64 after `0b`, into `data`; returns
-/// their number. `None` if the value has neither form, or does not fit.
+/// Decodes a value, hexadecimal after `0x` or base 64 after `0b`, into `data`; returns the number
+/// of bytes. `None` if the value has neither form or does not fit.
 pub fn binary(value: &str, data: &mut [u8]) -> Option<usize> {
     let (kind, digits) = value.split_at_checked(2)?;
     match kind {

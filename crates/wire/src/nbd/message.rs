@@ -6,7 +6,7 @@ use core::fmt;
 
 use crate::layout::{FieldPosition, number, put};
 
-/// The layout of request and reply headers, which the options of a connection determine.
+/// The layout of request and reply headers. The options of a connection determine it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Headers {
     /// Simple replies only.
@@ -46,7 +46,7 @@ pub(super) fn first_string(data: &[u8]) -> Option<(&str, &[u8])> {
     Some((valid_string(bytes)?, rest))
 }
 
-/// Returns `bytes` as a string; `None` if there are too many, or they are not UTF-8 or contain a
+/// Returns `bytes` as a string; `None` if there are too many, they are not UTF-8, or they contain a
 /// NUL.
 pub(super) fn valid_string(bytes: &[u8]) -> Option<&str> {
     let text = core::str::from_utf8(bytes).ok()?;
@@ -215,8 +215,8 @@ macro_rules! errors {
                 match self { $(Self::$name => $code,)+ }
             }
 
-            /// Returns the error with this number; unknown ones are [`Self::Invalid`], as the
-            /// document requires of clients. `None` for zero, which is success.
+            /// Returns the error with this number; `None` for zero, which is success. Unknown
+            /// numbers are [`Self::Invalid`], as the document requires of clients.
             pub const fn from_code(code: u32) -> Option<Self> {
                 match code {
                     0 => None,
@@ -275,7 +275,7 @@ impl Simple {
     pub const MAGIC: u32 = 0x6744_6698;
 }
 
-/// Numbers of the contents of chunks (section "Structured reply types").
+/// Chunk types (section "Structured reply types").
 pub mod kind {
     /// `NBD_REPLY_TYPE_NONE`: nothing.
     pub const NONE: u16 = 0;

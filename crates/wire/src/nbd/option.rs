@@ -34,7 +34,7 @@ layout! {
         no_zeroes: bool = FieldPosition::flag(3, 1);
     }
 
-    /// The answer to `NBD_OPT_EXPORT_NAME`; [`Self::ZEROES`] follow, unless both sides omit them.
+    /// The answer to `NBD_OPT_EXPORT_NAME`. Zeroes follow unless both sides omit them.
     pub struct ExportReply: 10 {
         size: u64 = FieldPosition::bytes(0, 8);
         flags: u16 = FieldPosition::bytes(8, 2);
@@ -69,7 +69,7 @@ layout! {
         resize: bool = FieldPosition::flag(0, 1);
         /// `NBD_FLAG_SEND_CACHE`: supports requests to read ahead.
         cache: bool = FieldPosition::flag(0, 2);
-        /// `NBD_FLAG_SEND_FAST_ZERO`: can refuse to write zeroes unless it is faster than data.
+        /// `NBD_FLAG_SEND_FAST_ZERO`: can refuse to write zeroes if that is no faster than data.
         fast_zero: bool = FieldPosition::flag(0, 3);
         /// `NBD_FLAG_BLOCK_STATUS_PAYLOAD`: requests for block status may name contexts.
         status_payload: bool = FieldPosition::flag(0, 4);
@@ -77,7 +77,7 @@ layout! {
 }
 
 pub mod code {
-    /// `NBD_OPT_EXPORT_NAME`: choose an export; there is no answer if it does not exist.
+    /// `NBD_OPT_EXPORT_NAME`: choose an export; not answered if it does not exist.
     pub const EXPORT_NAME: u32 = 1;
     /// `NBD_OPT_ABORT`: end the connection.
     pub const ABORT: u32 = 2;
@@ -116,7 +116,7 @@ pub mod answer {
     pub const INVALID: u32 = 0x8000_0003;
     /// `NBD_REP_ERR_TLS_REQD`: the option requires an encrypted connection.
     pub const TLS_REQUIRED: u32 = 0x8000_0005;
-    /// `NBD_REP_ERR_UNKNOWN`: there is no such export.
+    /// `NBD_REP_ERR_UNKNOWN`: the export does not exist.
     pub const UNKNOWN: u32 = 0x8000_0006;
     /// `NBD_REP_ERR_TOO_BIG`: the data of the option are too long.
     pub const TOO_BIG: u32 = 0x8000_0009;

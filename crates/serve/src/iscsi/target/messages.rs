@@ -72,7 +72,7 @@ impl IscsiTarget {
         Ok(())
     }
 
-    /// Handles a message, other than [`DataOut`], whose turn it is.
+    /// Handles a message whose turn it is, except for [`DataOut`].
     fn serve(
         &mut self,
         origin: Origin,
@@ -103,7 +103,7 @@ impl IscsiTarget {
                 let header = message.emit(Lengths::of_data(data.len()));
                 connection.reject(reject_reason::SNACK, header);
             }
-            // A second login, or a message that only targets send.
+            // A second login or a message that only targets send.
             _ => {
                 let header = message.emit(Lengths::of_data(data.len()));
                 connection.reject(reject_reason::PROTOCOL_ERROR, header);
@@ -325,7 +325,7 @@ impl IscsiTarget {
             let sense = Sense::new(Key::IllegalRequest, Code::NO_SUCH_UNIT);
             return self.check(origin, command.tag, &sense, clients);
         };
-        // The qualifier and the type mean that there is no such unit.
+        // This qualifier and this type mean that the unit does not exist.
         let inquiry = Inquiry {
             qualifier: 3,
             device_type: 0x1f,
@@ -364,7 +364,7 @@ impl IscsiTarget {
         if let Some(connection) = clients.get_mut(origin.connection) {
             connection.send(Message::TaskResponse(response), Vec::new());
         }
-        // Tasks that waited for aborted ones can start.
+        // Tasks that waited for the aborted ones can now start.
         self.start_tasks(origin.session, now);
         if request.function == function::COLD_RESET {
             for number in clients.numbers() {
@@ -469,7 +469,7 @@ fn answer_ping(connection: &mut Connection, ping: &NopOut, mut data: Vec<u8>) {
     connection.send(Message::NopIn(answer), data);
 }
 
-/// Maximum bytes of a list that contains its own length: far more than any defect list needs.
+/// Maximum length, in bytes, of a list that gives its own length. No defect list is that long.
 const MAX_LIST: usize = 1 << 20;
 
 struct CommandEffect {
@@ -526,7 +526,7 @@ fn shorten_write(block: &[u8], max: u64) -> Option<Vec<u8>> {
     Some(short[..length].to_vec())
 }
 
-/// Returns true for REPORT LUNS, which any logical unit answers (SPC-4).
+/// Returns true for REPORT LUNS, which is valid for any logical unit number (SPC-4).
 fn reports_units(block: &[u8]) -> bool {
     matches!(Command::parse(block), Ok(Command::ReportLuns { .. }))
 }
