@@ -7,7 +7,7 @@
 //!
 //! The scheduler reads no clock: instants are passed in, so the same code runs in virtual time and
 //! in real time. The module [`live`] runs it in real time in front of files, block devices, servers
-//! and other sources. A [`ScanRecord`] holds the progress of a scan, from which it can continue.
+//! and other sources. A [`ScanRecord`] holds the progress of a scan, so that it can be resumed.
 //!
 //! ```
 //! use diskarm_core::device::Device;

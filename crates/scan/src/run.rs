@@ -109,7 +109,7 @@ pub struct ScanReport {
 pub struct ForegroundReport {
     pub requests: u64,
     pub sectors: u64,
-    /// The completion of the last request.
+    /// The time at which the last request completed.
     pub end: Instant,
     pub response: Span,
     /// Batches of responses, for the confidence interval of the mean.

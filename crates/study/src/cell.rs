@@ -225,7 +225,7 @@ impl CellKeys<'_> {
         Ok(whole as u64)
     }
 
-    /// Checks that the cell has either a workload or a trace, and no key that does not apply to it.
+    /// Checks that the cell has either a workload or a trace, and only keys that apply to it.
     fn check_source(&self) -> Result<(), InputError> {
         let has = |key: &&&str| self.keys.contains_key(**key);
         let expected = "a workload or a trace";
@@ -386,5 +386,5 @@ const TRACE_KEYS: &[&str] = &["faster", "fit", "device", "from", "until", "outst
 /// Keys that need `workload`: a trace determines its own number of requests.
 const LENGTH_KEYS: &[&str] = &["requests"];
 
-/// Keys that need randomness: a workload, or the measure `scan`.
+/// Keys that only random runs use: those of a workload or of the measure `scan`.
 const RANDOM_KEYS: &[&str] = &["seed", "replications", "until_ci95", "most_replications"];

@@ -150,7 +150,7 @@ impl Claim {
         }
     }
 
-    /// Returns this claim for a short form that leaves its cells out: it is not measured.
+    /// Returns this claim for a short form that leaves its cells out, so that it is not measured.
     pub(crate) fn without_cells(&self) -> Self {
         let finding = |_: &Results<'_>| Finding {
             verdict: Verdict::NotMeasured,

@@ -51,7 +51,7 @@ impl<'s> Runner<'s> {
     /// Simulates the runs that `store` lacks on `threads` threads, and stores each when it ends.
     /// `progress` is called with the number of finished cells and returns whether to continue; if
     /// not, the result is `None`, and a later call resumes from there. Fails if a cell cannot be
-    /// simulated, or a run cannot be stored. Panics if the system cannot start threads.
+    /// simulated or a run cannot be stored. Panics if the system cannot start threads.
     pub fn run(
         &self,
         store: &mut Store,
@@ -186,7 +186,7 @@ impl<'s> Runner<'s> {
 }
 
 /// Computes all runs of the cell of `study` at `index`, for the caller to store; `None` if `stop`
-/// stopped them. Fails if the cell cannot be simulated. Panics if there is no such cell.
+/// stopped them. Fails if the cell cannot be simulated. Panics if the study has no cell at `index`.
 pub fn compute(
     study: &Study,
     index: usize,

@@ -141,7 +141,7 @@ impl TimeUnit {
 }
 
 /// Parses a time relative to the start of a trace, exactly: a decimal number in `ns`, `us`, `ms`,
-/// `s`, `min` or `h`; `None` for anything else, and for 2^63 ns or more.
+/// `s`, `min` or `h`. Returns `None` for anything else, and for 2^63 ns or more.
 ///
 /// ```
 /// use diskarm_trace::adapt::parse_instant;

@@ -200,8 +200,8 @@ impl<D: Device, S: FnMut(&Delivery)> SequentialPass<D, S> {
     }
 
     /// Reads in real time, by the clock of `inbox`, until everything is delivered, the pass has
-    /// given up, the source is lost, or the inbox is stopped. Does not wait for reads that are then
-    /// in progress.
+    /// given up, the source is lost, or the inbox is stopped. Does not wait for reads still in
+    /// progress.
     pub fn run(&mut self, inbox: &Inbox) {
         while !self.is_over() && !inbox.is_stopped() && inbox.lost().is_none() {
             let (now, event) = (inbox.now(), self.next_event());

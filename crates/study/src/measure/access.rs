@@ -50,7 +50,7 @@ pub(super) const INFO: MeasureInfo = MeasureInfo {
 };
 
 /// The number of angles on each track. They are in the middle of equal parts of the revolution that
-/// begins at the head: exactly at the head, rounding would make it zero or a revolution.
+/// begins at the head: exactly at the head, rounding would make the wait zero or a revolution.
 const ANGLES: usize = 24;
 
 pub(super) fn run(simulation: &Simulation<'_>, stop: Stop<'_>) -> Result<RunOutcome, String> {
@@ -165,7 +165,7 @@ fn generated_requests<'a>(simulation: &Simulation<'a>) -> Result<&'a GeneratedRe
     }
 }
 
-/// Serves a request on an idle drive; returns the time when it is finished.
+/// Serves a request on an idle drive, and returns the time at which it is finished.
 fn serve(drive: &mut Drive, now: Instant, request: Request) -> Result<Instant, String> {
     let submitted = drive.submit(now, request);
     submitted.map_err(|error| error.to_string())?;

@@ -30,7 +30,7 @@ use crate::time::TimeUnit;
 ///
 /// # Origin
 /// `struct blk_io_trace` and the action codes of Linux's `include/uapi/linux/blktrace_api.h`,
-/// version 7; blkparse 1.2.0 reads the same.
+/// version 7, which blkparse 1.2.0 also reads.
 ///
 /// # Cost
 /// One pass; memory for the outstanding requests, at most 4,096.
@@ -197,7 +197,7 @@ impl Events {
         Ok(Some(order.u64(bytes, 8)))
     }
 
-    /// Takes the next event, which is buffered; `None` if it is not about data.
+    /// Takes the next event, which is buffered. Returns `None` if it does not concern data.
     #[inline]
     fn take(&mut self, metadata: &mut TraceMetadata) -> Result<Option<Event>, TraceError> {
         let location = Location::Byte(self.source.offset());
@@ -250,7 +250,7 @@ fn event(
         return Ok(None);
     }
     let length = u64::from(order.u32(bytes, 24));
-    // A command that a process sent directly to the device names no blocks.
+    // A command that a process sent directly to the device does not name blocks.
     if length == 0 || word & (READ | WRITE) == 0 || word & (DISCARD | PASSTHROUGH) != 0 {
         if action == Action::Issue {
             metadata.ignore(match word {
