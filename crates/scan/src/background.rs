@@ -1,5 +1,5 @@
-//! The background tasks of a scheduler, the control of conservatism, and the gaps in front of
-//! foreground requests, in which reads are planned and rehearsed.
+//! The background tasks of a scheduler, the control of conservatism, and the gaps before foreground
+//! requests, in which reads are planned and rehearsed.
 
 use diskarm_core::device::{Completion, Outcome};
 use diskarm_core::drive::Core;
@@ -348,7 +348,6 @@ pub(crate) struct ModelState<'a> {
     pub lag: Lag,
 }
 
-/// The gap in front of a foreground request.
 pub(crate) struct ForegroundGap<'a> {
     drive: ModelState<'a>,
     /// The instant at which the first command reaches the drive.

@@ -254,8 +254,8 @@ impl Scan<'_> {
     /// Rebuilds a mirrored pair that has lost a member: blocks that are read in the gaps of the
     /// surviving drive are written to an identical spare. Blocks count as read once they are on the
     /// spare. The foreground without the scan is served by the surviving drive alone. Fails if the
-    /// drive's geometry is inconsistent. Panics if the requests are not for the drive, or the
-    /// scheduler is in the firmware.
+    /// drive's geometry is inconsistent. Panics if the drive refuses a request or the scheduler is
+    /// in the firmware.
     pub fn rebuild(&self) -> Result<ScanReport, InputError> {
         let SchedulerLocation::Outside(depth) = self.location else {
             panic!("the scheduler must be outside the drive");

@@ -108,7 +108,7 @@ impl ScanRecord {
     }
 
     /// Parses the output of [`Self::emit`] for a scan of a device called `name`, with checksums or
-    /// without. Fails if the record is damaged, or belongs to another scan.
+    /// without. Fails if the record is damaged or belongs to another scan.
     pub fn parse(bytes: &[u8], name: &str, sums: bool) -> Result<Self, InvalidCheckpoint> {
         let unknown = InvalidCheckpoint("the file is not a checkpoint of a scan".to_owned());
         let rest = bytes.strip_prefix(MAGIC).ok_or(unknown)?;

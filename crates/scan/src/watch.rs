@@ -98,7 +98,6 @@ impl AddAssign for Surprises {
     }
 }
 
-/// A model that follows a device.
 pub(crate) struct Watch {
     pub predictor: Predictor,
     /// The ids of the outstanding requests that the model knows, each with the instant of the
@@ -374,9 +373,9 @@ impl Lag {
             .record(deviation.clamp(-MAX_DEVIATION_NS, MAX_DEVIATION_NS));
     }
 
-    /// Learns from a command that was answered later than predicted, by the time `error`. The
-    /// prediction includes [`Self::of_data`]. If `is_hit` is set, the buffer answered, and no part
-    /// of `error` is mechanical.
+    /// Learns from a command that was answered `error` later than predicted. The prediction
+    /// includes [`Self::of_data`]. If `is_hit` is set, the buffer answered, and no part of `error`
+    /// is mechanical.
     pub fn record_answer(&mut self, request: &Request, error: Span, is_hit: bool) {
         let of_data = self.of_data(request);
         let Some(round_trip) = &mut self.round_trip else {

@@ -93,7 +93,7 @@ pub struct Replications {
     pub until_ci95: Option<f64>,
 }
 
-/// A point of the study, and what is simulated there.
+/// A point of the study, and what the study simulates there.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cell {
     pub point: Point,
@@ -157,8 +157,8 @@ impl Cell {
         })
     }
 
-    /// Returns true if runs with different seeds may differ: if the requests are generated, or if a
-    /// scan is measured, whose drive may behave randomly.
+    /// Returns true if runs with different seeds may differ: if requests are generated, or if a
+    /// scan is measured on a drive that may behave randomly.
     pub(crate) fn is_random(&self) -> bool {
         let is_generated = matches!(self.inputs.source, CellInput::Generated { .. });
         is_generated || self.inputs.measure == Measure::Scan

@@ -50,7 +50,7 @@ impl<'s> Runner<'s> {
 
     /// Simulates the runs that `store` lacks on `threads` threads, and stores each when it ends.
     /// `progress` is called with the number of finished cells and returns whether to continue; if
-    /// not, the result is `None`, and a later call resumes from there. Fails if a cell cannot be
+    /// not, the result is `None`, and a later call resumes the run. Fails if a cell cannot be
     /// simulated or a run cannot be stored. Panics if the system cannot start threads.
     pub fn run(
         &self,
@@ -100,7 +100,7 @@ impl<'s> Runner<'s> {
         self.results(store, finished.into_iter().collect())
     }
 
-    /// Returns the results if `store` has every run, and puts it in order. Fails if writing fails.
+    /// Returns the results and puts `store` in order, if it has every run. Fails if writing fails.
     pub fn stored_results(&self, store: &mut Store) -> Result<Option<Results<'s>>, StudyError> {
         let cells = (0..self.jobs.len()).map(|index| self.stored_cell(index, store));
         self.results(store, cells.collect::<Result<_, _>>()?)

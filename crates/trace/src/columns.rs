@@ -1,6 +1,6 @@
 //! Records in columns, as Parquet and Arrow files store them.
 //!
-//! [`COLUMNS`] lists the name and type of each column. A reader finds them by name
+//! [`COLUMNS`] lists the name and type of each column. A reader finds the columns by name
 //! ([`Columns::find`]) and unpacks them in chunks ([`ColumnRows`]), so that memory does not grow
 //! with the batch size of the file.
 
@@ -397,14 +397,14 @@ impl RowView<'_> {
         Ok(())
     }
 
-    /// Returns a time span, if the row has one.
+    /// Returns the time span in a column, if the row has one.
     fn time(&self, column: usize) -> Result<Option<Span>, TraceError> {
         let ns = self.whole_number(column, 0, i64::MAX.unsigned_abs())?;
         // `whole_number` has checked the range.
         Ok(ns.map(|ns| Span::from_ns(ns as i64)))
     }
 
-    /// Returns a whole number in the range, if the row has one.
+    /// Returns the number in a column, which must be from `min` to `max`; `None` if it is absent.
     fn whole_number(&self, column: usize, min: u64, max: u64) -> Result<Option<u64>, TraceError> {
         let values = &self.chunk.values[column];
         let value = values.whole_number(self.index);

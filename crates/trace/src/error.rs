@@ -168,7 +168,7 @@ pub(crate) struct InvalidField {
 }
 
 impl InvalidField {
-    /// Boxed, because it is rare.
+    /// The result is boxed, because it is rarely needed.
     #[cold]
     pub(crate) fn new(field: &'static str, found: u64, expected: impl Into<String>) -> Box<Self> {
         Box::new(Self {

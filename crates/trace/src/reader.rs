@@ -281,7 +281,7 @@ pub fn read_with(
     begin(source, entry, options)
 }
 
-/// Returns all files that [`open`] reads for `path`, in order, such as one per processor.
+/// Returns all files that [`open`] reads for `path`, in order; there may be one per processor.
 pub fn files(path: impl AsRef<Path>) -> Vec<PathBuf> {
     let first = first_part(path.as_ref());
     let parts = FORMATS.iter().map(|entry| (entry.parts)(&first));

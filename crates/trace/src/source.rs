@@ -18,7 +18,7 @@ use crate::record::Location;
 /// The number of bytes read from a file at a time.
 const CHUNK: usize = 256 * 1024;
 
-/// The number of bytes that formats get to recognise a file.
+/// The number of bytes from which formats recognise a file.
 const HEAD: usize = 4096;
 
 /// Some spreadsheets write this mark before UTF-8 text (Unicode 16, section 23.8); it is skipped.

@@ -62,7 +62,7 @@ pub struct DeviceSummary {
     pub requests_count: u64,
     /// The number of reads.
     pub reads_count: u64,
-    /// One past the last block of any request.
+    /// The block after the last one of any request.
     pub end: Lbn,
     /// The requests over the disk, by first block.
     pub over_space: Bins<SPACE_CELLS>,

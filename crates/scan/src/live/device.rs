@@ -59,7 +59,7 @@ pub(crate) const MAX_SECTORS: u64 = 1 << 38;
 impl Live {
     /// Opens a source for at most `depth` reads at the same time, each of which it must answer
     /// within `limit`. Results go to `inbox`, which serves one such device at a time, and whose
-    /// clock starts now. Fails if the source cannot be opened, or is larger than 2^38 blocks.
+    /// clock starts now. Fails if the source cannot be opened or is larger than 2^38 blocks.
     pub fn open(
         source: Arc<dyn Source>,
         depth: usize,

@@ -385,7 +385,7 @@ const UNBOUNDED: &[&str] = &[
     "waiting_",
 ];
 
-/// Returns true if `metric`, or the one that it is a multiple of, grows without bound.
+/// Returns true if `metric`, or the metric of which it is a multiple, grows without bound.
 pub(super) fn is_unbounded(columns: &[Column], metric: Metric) -> bool {
     let column = &columns[metric.0];
     match column.multiple(columns, |_| None) {

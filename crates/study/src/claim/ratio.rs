@@ -129,7 +129,7 @@ impl Ratio {
 
 /// Returns the ratios of `of` to `to` in `cells`, matched on the axes that neither side names. If
 /// the metric grows without bound, the ratio is infinite where only `of` is saturated, and 0 where
-/// only `to` is. A ratio is `None` if a metric is missing, or if both are 0.
+/// only `to` is. A ratio is `None` if a metric is missing or both are 0.
 pub(super) fn ratios(
     results: &Results<'_>,
     metric: Metric,

@@ -142,7 +142,7 @@ fn estimate_text(estimate: &Estimate, text: impl Fn(f64) -> String) -> String {
     }
 }
 
-/// Formats a number with four digits, or with all digits before the decimal point if more.
+/// Formats a number with four digits, or with more if it has more before the decimal point.
 fn four_digits(number: f64) -> String {
     format_digits(number, 4)
 }

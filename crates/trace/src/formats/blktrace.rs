@@ -22,7 +22,7 @@ use crate::time::TimeUnit;
 /// # What it does
 /// Reads records of 48 bytes, each followed by a payload, in the byte order of their magic. A
 /// request arrives when it is issued to the device (`D`) and completes with the first completion
-/// (`C`) that covers it, or when completions of its parts have covered it; optionally, it arrives
+/// (`C`) that covers it, or when completions of its parts together cover it; optionally, it arrives
 /// when it enters the block layer (`Q`). A requeue cancels an issue. Requests without data, such as
 /// discards and flushes, are ignored and counted; other events are not requests. Devices are named
 /// `major,minor`. Opening `x.blktrace.0`, or the name `x`, opens all of `x.blktrace.N`. Arrivals
@@ -60,7 +60,7 @@ use crate::time::TimeUnit;
 /// ```
 pub struct BlkTrace;
 
-/// Bytes of a record without the payload.
+/// The number of bytes of a record without its payload.
 const RECORD: usize = 48;
 
 /// "eat" and the version, 7.

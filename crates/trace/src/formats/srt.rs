@@ -60,9 +60,9 @@ const MAGIC: &[u8] = b"$$TR_IOREC-1.3";
 /// The maximum size of a header in bytes.
 const MAX_HEADER: usize = 128 * 1024;
 
-/// The number of words of an I/O record without the queue length.
+/// The number of words in an I/O record without the queue length.
 const MIN_WORDS: usize = 13;
-/// The maximum number of words of a record; known records have fewer.
+/// The maximum number of words in a record; known records have fewer.
 const MAX_WORDS: usize = 64;
 
 const FORM_FEED: u8 = 0x0c;
