@@ -7,9 +7,9 @@
 //! media access if the drive supports that, and the next request is chosen when the previous one
 //! starts. With [`Background`] tasks it also reads in the gaps of the foreground.
 //!
-//! Completions correct the model. C-LOOK by block number replaces policies that need positions
-//! while the angle of the platter is not known well enough: at first, after a long pause, after
-//! eight consecutive surprises, when the device answers out of order, or when few recent media
+//! Completions correct the model. While the angle of the platter is not known well enough, C-LOOK
+//! by block number replaces policies that need positions: at first, after a long pause, after eight
+//! consecutive surprises, when the device answers out of order, or when few recent media
 //! completions matched the predicted angle.
 //!
 //! # Origin
@@ -46,7 +46,7 @@ pub struct ExternalScheduler<D> {
     /// Commands to send next, in this order.
     planned: VecDeque<Command>,
     children: Children<Command>,
-    /// The child that is an ordered request: until it completes, nothing else is sent.
+    /// The id of an outstanding ordered request; nothing else is sent until it completes.
     fence: Option<u64>,
     /// Completions that are due, in order.
     due: VecDeque<Completion>,

@@ -26,7 +26,7 @@ const PAUSE_REVOLUTIONS: u64 = 4;
 const ANGLE_WEIGHT: f64 = 1.0 / 32.0;
 
 /// The fraction of expected angles below which predictions are considered unreliable. If a model is
-/// wrong, all angles are equally likely, and one in twelve is taken for the expected one. With
+/// wrong, all angles are equally likely, and one in twelve is mistaken for the expected one. With
 /// seeks that scatter by 0.15 ms, nine in ten angles are as expected on a Quantum Atlas 10K.
 const MIN_EXPECTED_ANGLES: f64 = 0.25;
 
@@ -191,7 +191,7 @@ impl Watch {
         Some(next.at + self.lag.of_data(&next.request))
     }
 
-    /// Returns the error above which rotation cannot be the cause.
+    /// Returns the largest error that rotation can cause.
     pub fn pause(&self) -> Span {
         self.predictor.clock().period() * PAUSE_REVOLUTIONS
     }
@@ -340,8 +340,8 @@ impl Lag {
         self.round_trip = Some(Mean::default());
     }
 
-    /// Returns the mean delay of a command. Completions, and with them the observed angle of the
-    /// platter, are late, too, so this includes both directions.
+    /// Returns the mean delay of a command. Completions, and so the observed angles of the platter,
+    /// are also late, so this includes both directions.
     pub fn mean(&self) -> Span {
         self.sending.value + self.round_trip.unwrap_or_default().value
     }

@@ -206,7 +206,7 @@ fn row(name: &str, description: impl Into<Html>) -> Html {
 /// The inputs of a study that are not in its file.
 #[derive(Debug, Default)]
 struct ExternalInputs {
-    /// The digest of each drive's specification, by the drive and the values that the study sets.
+    /// The digest of each specification, keyed by the drive and the values that the study sets.
     drives: BTreeMap<String, String>,
     traces: BTreeMap<String, String>,
     /// The seeds of all replications, in order.

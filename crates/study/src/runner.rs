@@ -204,8 +204,8 @@ pub fn compute(
     Ok(done.map(|_| runs.into_inner()))
 }
 
-/// Returns the runs that a cell needs: those that are `known`, and others from `simulate`, which
-/// are passed to `keep`; `None` if a run was stopped.
+/// Returns the runs that a cell needs: the `known` runs, and new ones from `simulate`, which are
+/// passed to `keep`. Returns `None` if a run was stopped.
 fn replicate(
     cell: &Cell,
     job: &Job,

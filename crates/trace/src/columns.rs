@@ -229,7 +229,7 @@ impl<B: Batches> RowReader for ColumnRows<B> {
     }
 }
 
-/// The constraints that previous rows put on the times of the next row.
+/// The constraints that previous rows place on the times of the next row.
 #[derive(Default)]
 struct Clock {
     has_arrivals: Option<bool>,

@@ -10,8 +10,8 @@ use crate::record::Location;
 use crate::time::TimeUnit;
 
 /// The median gap between requests to a busy disk. The range is so narrow that gaps wrong by a
-/// factor of a thousand fall outside it, but includes the 15 us of an array under TPC-C and a disk
-/// that is nearly idle.
+/// factor of a thousand fall outside it, but includes the 15 us of an array under TPC-C and the
+/// gaps of a nearly idle disk.
 const GAPS: Band = Band {
     what: "gap between requests",
     min: Span::from_ns(5_000),

@@ -290,7 +290,7 @@ pub fn files(path: impl AsRef<Path>) -> Vec<PathBuf> {
 }
 
 /// Returns the first file to read: `path` or, if it is missing or empty, the first non-empty file
-/// of the trace that it names or belongs to.
+/// of the trace that `path` names or belongs to.
 fn first_part(path: &Path) -> PathBuf {
     let has_content = |path: &Path| path.metadata().is_ok_and(|file| file.len() > 0);
     // The length of a pipe or a folder is meaningless.

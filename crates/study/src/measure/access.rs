@@ -3,11 +3,11 @@
 //! time to serve requests that are all waiting at the start, with no further arrivals (section
 //! 4.1).
 //!
-//! For `access` the first request of the workload's first stream is served, which positions the
-//! head. Then the drive estimates the time of each request of the last stream, both at its own
-//! angle and as if it began at certain other angles of its track, but serves none of them. For
-//! `drain` the requests of the warm-up are served first, one at a time, to position the arm; then
-//! all others arrive together, whatever their arrival times.
+//! `access` serves the first request of the workload's first stream, to position the head. Then the
+//! drive estimates the time of each request of the last stream, both at its own angle and as if it
+//! began at certain other angles of its track, but serves none of them. `drain` first serves the
+//! requests of the warm-up, one at a time, to position the arm; then all others arrive together,
+//! whatever their arrival times.
 
 use diskarm_core::device::Device;
 use diskarm_core::drive::Drive;

@@ -55,7 +55,7 @@ impl Format for DiskSim {
 
     const WRITER: Option<fn() -> Box<dyn RowWriter>> = Some(|| Box::new(Writer));
 
-    /// Accepts a first line of numbers, if some line has a decimal point or `0x`.
+    /// Returns true if the first line has only numbers and some line has a decimal point or `0x`.
     fn sniff(head: &[u8]) -> bool {
         let first = head_lines(head).next().unwrap_or_default();
         let is_number = |byte: u8| byte.is_ascii_hexdigit() || b".-xX".contains(&byte);

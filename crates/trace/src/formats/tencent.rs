@@ -53,7 +53,7 @@ impl Format for Tencent {
         carries: "arrivals in whole seconds, and devices; no responses",
     };
 
-    /// Returns true for five whole numbers with a time after 2001 first and a request type fourth.
+    /// Returns true for five whole numbers, the first a time after 2001, the fourth a request type.
     fn sniff(head: &[u8]) -> bool {
         first_fields::<5>(head, b',').is_some_and(|[time, offset, size, op, volume]| {
             time.len() == 10
