@@ -45,7 +45,7 @@ impl Scan<'_> {
     ///
     /// Each disk has its own queue, ordered by the policy. The blocks of all disks are counted
     /// together; each part of [`ScanReport::by_part`] is a tenth of every disk. Fails if `build`
-    /// fails, or the geometry is inconsistent. Panics if a request is not for the array.
+    /// fails or the geometry is inconsistent. Panics if the array refuses a request.
     pub fn run_array<E: From<InputError>>(
         &self,
         build: impl Fn(&DiskFactory<'_>) -> Result<BoxedDevice, E>,
@@ -94,7 +94,7 @@ impl DiskBuilder<'_> {
         }
     }
 
-    /// Keeps a disk for its statistics, and returns it for the array.
+    /// Keeps a disk for its statistics, and also returns it for the array.
     fn share<D: Device + Send + 'static>(
         &self,
         disk: D,

@@ -1,5 +1,5 @@
-//! The background tasks of a scheduler, the control of conservatism, and the gaps in front of
-//! foreground requests, in which reads are planned and rehearsed.
+//! The background tasks of a scheduler, the control of conservatism, and the gaps before foreground
+//! requests, in which reads are planned and rehearsed.
 
 use diskarm_core::device::{Completion, Outcome};
 use diskarm_core::drive::Core;
@@ -22,7 +22,7 @@ const MAX_IDLE_READ: u64 = 128;
 
 /// Number of used gaps after which conservatism is adjusted.
 const ADJUST_GAPS: u64 = 250;
-/// The same while reads in gaps cost more than is allowed.
+/// The same number, while reads in gaps cost more than allowed.
 const ADJUST_GAPS_SOON: u64 = 50;
 
 /// Number of foreground requests after which conservatism is adjusted even if few gaps were used.
@@ -32,7 +32,7 @@ const ADJUST_REQUESTS: u64 = 2_500;
 /// half of it when more is lost than allowed.
 const MIN_STEP: Span = Span::from_ns(25_000);
 
-/// Maximum conservatism: a revolution of the slowest drives, with which no read fits into a gap.
+/// Maximum conservatism: a revolution of the slowest drives, so that no read fits into a gap.
 const MAX_CONSERVATISM: Span = Span::from_ns(25_000_000);
 
 /// Parameters for choosing background reads.
@@ -41,9 +41,10 @@ pub struct BackgroundSettings {
     /// Time added to each predicted seek to and from a background read: twice the scatter of the
     /// drive's seeks, or more.
     pub conservatism: Span,
-    /// Reads in one gap are on different tracks, and none is on the track where the gap begins.
-    /// Reads on the track where it ends are part of the foreground's command. A drive mistakes
-    /// several commands on one track for a sequential stream and reads ahead (lumb01, section 5).
+    /// If true, reads in one gap are on different tracks, and none is on the track where the gap
+    /// begins. Reads on the track where the gap ends are part of the foreground's command. A drive
+    /// mistakes several commands on one track for a sequential stream and reads ahead (lumb01,
+    /// section 5).
     pub one_per_track: bool,
     /// Time after which an idle device is used for background reads.
     pub idle: Option<Span>,
@@ -84,19 +85,18 @@ pub struct Background {
     sink: Box<dyn FnMut(&Delivery) + Send>,
     /// Time from the last background read to the next seek, for foreground reads and for writes.
     turnaround: [Span; 2],
-    /// The time of a sector on the bus.
+    /// The time to transfer a sector over the bus.
     sector: Span,
     /// Maximum number of blocks of a command.
     max: SectorCount,
     stats: BackgroundStats,
     /// The block at which reads in idle time continue.
     next: Lbn,
-    /// The number of foreground requests served, and the time in which they were served.
+    /// The number of foreground requests served, and the time it took to serve them.
     served: u64,
     busy: Span,
     /// The end of the last of these requests.
     served_until: Instant,
-    /// The counts at the last adjustment of conservatism.
     adjusted: Counts,
     is_paused: bool,
 }
@@ -180,7 +180,7 @@ impl Background {
         self.turnaround[usize::from(!op.is_read())] = turnaround;
     }
 
-    /// Claims and counts the reads of a plan; returns its commands, and the claim of its lead.
+    /// Claims and counts the reads of a plan. Returns its commands, and the claim on its lead.
     pub(crate) fn start(&mut self, plan: &GapPlan) -> (Vec<FreeRead>, Claim) {
         self.stats.gaps += 1;
         self.stats.reads += plan.reads.len() as u64;
@@ -297,7 +297,7 @@ impl Background {
         !self.is_paused && !self.tasks.is_done()
     }
 
-    /// Returns when background reads start on a device that has been idle since `now`.
+    /// Returns the start time of background reads on a device that has been idle since `now`.
     pub(crate) fn idle_from(&self, now: Instant) -> Option<Instant> {
         let wait = self.settings.idle.filter(|_| self.wants_any());
         wait.map(|wait| now + wait)
@@ -327,7 +327,7 @@ const MAX_GAP_READS: usize = 2;
 /// The behaviour of a foreground request without background reads in its gap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct UndelayedService {
-    /// When the request would complete; with `is_media_time`, when its media transfer would end.
+    /// The time at which the request or, with `is_media_time`, its media transfer would end.
     pub at: Instant,
     /// True for a write that the cache absorbs while other requests wait for the media.
     pub is_media_time: bool,
@@ -341,14 +341,13 @@ pub(crate) struct ModelState<'a> {
     pub core: &'a Core,
     /// The instant from which the drive can start another command.
     pub open: Instant,
-    /// When the command inside the drive will be answered; `None` if there is none.
+    /// The time at which the command inside the drive will be answered; `None` without a command.
     pub answer: Option<Instant>,
     /// Maximum number of commands inside the drive.
     pub depth: usize,
     pub lag: Lag,
 }
 
-/// The gap in front of a foreground request.
 pub(crate) struct ForegroundGap<'a> {
     drive: ModelState<'a>,
     /// The instant at which the first command reaches the drive.
@@ -361,7 +360,7 @@ pub(crate) struct ForegroundGap<'a> {
 }
 
 impl<'a> ForegroundGap<'a> {
-    /// Returns the gap of a request that is chosen at `now`; `None` if it does not need the media.
+    /// Returns the gap before a request chosen at `now`; `None` if it does not need the media.
     pub fn new(
         drive: ModelState<'a>,
         now: Instant,
@@ -399,12 +398,12 @@ impl<'a> ForegroundGap<'a> {
     }
 
     /// Returns true if the write cache absorbs the request while others wait for the media. The
-    /// delay of the request is then that of the media access, which the cache needs later.
+    /// delay of the request is then the delay of the media access that the cache makes later.
     fn is_absorbed_for_others(&self) -> bool {
         self.alone.outcome == Outcome::Absorbed && self.others_wait
     }
 
-    /// Plans the reads that gain the most for `tasks`; also returns the turnaround after them.
+    /// Plans the reads that gain the most for `tasks`. Also returns the turnaround after them.
     pub fn plan(&self, tasks: &Tasks, limits: SearchLimits) -> (GapPlan, Span) {
         let core = self.drive.core;
         let planner = GapPlanner {
@@ -430,7 +429,7 @@ impl<'a> ForegroundGap<'a> {
         let (mut open, depth, lag) = (self.drive.open, self.drive.depth, self.drive.lag);
         let mut core = self.drive.core.clone();
         let mut answers = Vec::from_iter(self.drive.answer);
-        // A command is sent when the command `depth` places before it was answered.
+        // A command is sent when the one `depth` places before it has been answered.
         let sent = |answers: &[Instant]| {
             let before = answers.len().checked_sub(depth);
             before.map_or(self.sent, |before| answers[before] + lag.max())

@@ -7,14 +7,14 @@
 //! media access if the drive supports that, and the next request is chosen when the previous one
 //! starts. With [`Background`] tasks it also reads in the gaps of the foreground.
 //!
-//! Completions correct the model. C-LOOK by block number replaces policies that need positions
-//! while the angle of the platter is not known well enough: at first, after a long pause, after
-//! eight consecutive surprises, when the device answers out of order, or when few recent media
+//! Completions correct the model. While the angle of the platter is not known well enough, C-LOOK
+//! by block number replaces policies that need positions: at first, after a long pause, after eight
+//! consecutive surprises, when the device answers out of order, or when few recent media
 //! completions matched the predicted angle.
 //!
 //! # Origin
 //! lumb01, sections 3 and 4. Background reads are chosen as soon as their gap is known. In the
-//! paper, the choice is improved until they are sent, which here is the same moment.
+//! paper, the choice is improved until they are sent; here, both happen at the same moment.
 //!
 //! # Cost
 //! One copy of the model for each request, and a few for each background read.
@@ -46,7 +46,7 @@ pub struct ExternalScheduler<D> {
     /// Commands to send next, in this order.
     planned: VecDeque<Command>,
     children: Children<Command>,
-    /// The child that is an ordered request: until it completes, nothing else is sent.
+    /// The id of an outstanding ordered request; nothing else is sent until it completes.
     fence: Option<u64>,
     /// Completions that are due, in order.
     due: VecDeque<Completion>,
@@ -64,7 +64,7 @@ enum Command {
 /// A foreground request, with the lead that its command also reads.
 struct ForegroundCommand {
     pending: Pending,
-    /// Number of blocks that are read in front of the request's own.
+    /// Number of blocks that are read before those of the request.
     lead: SectorCount,
     claim: Claim,
     /// The behaviour without background reads; `None` if there are none in its gap.
@@ -112,9 +112,8 @@ impl<D: Device> ExternalScheduler<D> {
         }
     }
 
-    /// Enables learning the travel times of commands to, and answers from, a device behind a
-    /// network or an operating system. They are learnt from commands that the device's buffer
-    /// serves.
+    /// Makes the scheduler learn the travel times of commands and answers, for a device behind a
+    /// network or an operating system. It learns from commands that the device's buffer serves.
     #[must_use]
     pub fn learning_lag(mut self) -> Self {
         self.watch.lag.learn_round_trip();
@@ -251,7 +250,7 @@ impl<D: Device> ExternalScheduler<D> {
         self.watch.record_sent(now, child);
     }
 
-    /// Handles a completion of the device; returns that of a foreground request, if any.
+    /// Handles a completion of the device. Returns a foreground request's completion, if any.
     fn complete(&mut self, mut completion: Completion) -> Option<Completion> {
         let id = completion.request.id;
         let (expected, is_confident) = self.watch.record_completion(&completion);

@@ -1,13 +1,13 @@
 //! Schedules requests outside the drive, and reads in its rotational gaps (lumb01).
 //!
-//! [`ExternalScheduler`] is a queue in front of a device that can only be watched: it knows
+//! [`ExternalScheduler`] is a queue in front of a device that can only be watched. It knows
 //! positions from a model of the drive, which follows the completions. It gives the device one or
 //! two requests at a time, so that the device does not reorder them. It also reads the blocks of
 //! [`Background`] tasks during the rotational waits of the foreground.
 //!
 //! The scheduler reads no clock: instants are passed in, so the same code runs in virtual time and
 //! in real time. The module [`live`] runs it in real time in front of files, block devices, servers
-//! and other sources. A [`ScanRecord`] holds the progress of a scan, from which it can continue.
+//! and other sources. A [`ScanRecord`] holds the progress of a scan, so that it can be resumed.
 //!
 //! ```
 //! use diskarm_core::device::Device;

@@ -1,6 +1,6 @@
 //! Scans in real time: a device in front of files, block devices and servers, read by threads.
 //!
-//! A [`Source`] is opened once per concurrent read; each such [`Reader`] has its own thread.
+//! A [`Source`] is opened once per concurrent read; each resulting [`Reader`] has its own thread.
 //! [`Live`] is a device in front of a source. Its instants come from a clock ([`Inbox`]) that
 //! starts when the source is opened, and [`run`] passes in these instants instead of virtual ones.
 

@@ -1,11 +1,11 @@
 //! Rebuilds a mirrored pair in the gaps of the surviving member.
 //!
 //! # What it does
-//! Reads go to the surviving member, and all of its blocks are read in the gaps of its foreground.
-//! The data wait in memory until the spare has no foreground requests. Among the next runs of
-//! blocks after the last write, the one that the spare's arm reaches first is then written.
-//! Foreground writes go to both members, and complete when both are done. Their blocks need not be
-//! read, and older data of these blocks that wait in memory are dropped.
+//! Foreground reads go to the surviving member; in their gaps, all of its blocks are read. The data
+//! wait in memory until the spare has no foreground requests. Then, of the next runs of blocks
+//! after the last write, the one that the spare's arm reaches first is written. Foreground writes
+//! go to both members, and complete when both are done. Their blocks need not be read, and older
+//! data waiting in memory for these blocks are dropped.
 //!
 //! # When it is bad
 //! While 64 MiB of data wait, nothing is read in gaps, so a slow spare limits the reads.
@@ -67,8 +67,8 @@ struct Parent {
 }
 
 impl<D: Device> Rebuild<D> {
-    /// Creates a pair of the surviving member with its background, and the spare. `delivered`
-    /// receives the deliveries of the background.
+    /// Creates a pair from the surviving member, which has the background, and the spare.
+    /// `delivered` receives the deliveries of the background.
     pub fn new(
         members: [ExternalScheduler<D>; 2],
         delivered: Arc<Mutex<Vec<Delivery>>>,
@@ -91,7 +91,7 @@ impl<D: Device> Rebuild<D> {
         }
     }
 
-    /// Drops the data of blocks that a write of the foreground replaces.
+    /// Drops waiting data that a foreground write replaces.
     fn overwrite(&mut self, request: &Request) {
         let (first, sectors) = (request.start, request.sectors);
         if let Some(background) = self.members[0].background_mut() {
@@ -154,7 +154,7 @@ impl<D: Device> Rebuild<D> {
         assert_eq!(result, Ok(()), "a member refused {request:?}");
     }
 
-    /// Handles a completion of a member; returns that of a foreground request, if any.
+    /// Handles a completion of a member. Returns a foreground request's completion, if any.
     fn complete(&mut self, member: usize, completion: Completion) -> Option<Completion> {
         let id = completion.request.id;
         self.at_spare -= member;
@@ -254,8 +254,8 @@ impl Scan<'_> {
     /// Rebuilds a mirrored pair that has lost a member: blocks that are read in the gaps of the
     /// surviving drive are written to an identical spare. Blocks count as read once they are on the
     /// spare. The foreground without the scan is served by the surviving drive alone. Fails if the
-    /// drive's geometry is inconsistent. Panics if the requests are not for the drive, or the
-    /// scheduler is in the firmware.
+    /// drive's geometry is inconsistent. Panics if the drive refuses a request or the scheduler is
+    /// in the firmware.
     pub fn rebuild(&self) -> Result<ScanReport, InputError> {
         let SchedulerLocation::Outside(depth) = self.location else {
             panic!("the scheduler must be outside the drive");
@@ -355,7 +355,7 @@ mod tests {
         let (mut now, mut outstanding, mut written) = (Instant::START, 0, 0);
         while lock(progress).left().0 > 0 || outstanding > 0 {
             if outstanding < 4 && lock(progress).left().0 > 0 {
-                // Many writes are near each other, so that they hit blocks being rebuilt.
+                // Many writes are close to each other, so that they hit blocks being rebuilt.
                 let first = [random.below(sectors), random.below(200)][random.below(2) as usize];
                 let size = SectorCount(1 + random.below(30.min(sectors - first)));
                 let op = [Op::Read, Op::Write][random.below(2) as usize];
@@ -383,7 +383,7 @@ mod tests {
             rebuild(&mut pair, &progress);
             pair.max.0
         };
-        // Two reads and the foreground's own command, on a track of at most 40 blocks each.
+        // Two reads and the foreground's own command, each on a track of at most 40 blocks.
         let (room, gap) = (30, 3 * 40);
         let bounded = max(Some(room));
         assert!((room..room + gap).contains(&bounded), "{bounded}");

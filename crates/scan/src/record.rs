@@ -108,7 +108,7 @@ impl ScanRecord {
     }
 
     /// Parses the output of [`Self::emit`] for a scan of a device called `name`, with checksums or
-    /// without. Fails if the record is damaged, or belongs to another scan.
+    /// without. Fails if the record is damaged or belongs to another scan.
     pub fn parse(bytes: &[u8], name: &str, sums: bool) -> Result<Self, InvalidCheckpoint> {
         let unknown = InvalidCheckpoint("the file is not a checkpoint of a scan".to_owned());
         let rest = bytes.strip_prefix(MAGIC).ok_or(unknown)?;
@@ -184,7 +184,7 @@ impl ScanRecord {
     }
 }
 
-/// The reason, as a sentence, why a scan cannot continue from a checkpoint.
+/// The reason why a scan cannot continue from a checkpoint, as a sentence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InvalidCheckpoint(String);
 
@@ -223,8 +223,8 @@ fn take(rest: &mut &[u8]) -> Option<u64> {
     None
 }
 
-/// CRC-32 of chunks of equal length, the last of which may be shorter, as zlib and gzip compute it
-/// (ISO 3309, ITU-T V.42).
+/// CRC-32, as computed by zlib and gzip (ISO 3309, ITU-T V.42), of chunks of equal length, the last
+/// of which may be shorter.
 ///
 /// A CRC is linear: the CRC of a chunk differs from that of a chunk of zeroes by the sum of the
 /// contributions of its pieces, in any order. So four bytes per chunk suffice.
@@ -236,7 +236,7 @@ pub struct Checksums {
     differences: Vec<u32>,
 }
 
-/// Returns the CRC register after `zeroes` more bytes of zero.
+/// Returns the CRC register after `zeroes` more zero bytes.
 fn append_zeroes(register: u32, zeroes: u64) -> u32 {
     let mut before = Hasher::new_with_initial_len(register, 0);
     before.combine(&Hasher::new_with_initial_len(0, zeroes));
@@ -248,7 +248,7 @@ fn zero_checksum(bytes: u64) -> u32 {
 }
 
 impl Checksums {
-    /// Creates the checksums of `bytes` bytes of zero.
+    /// Creates the checksums of `bytes` zero bytes.
     fn new(bytes: u64, chunk: u64) -> Self {
         Self {
             chunk,

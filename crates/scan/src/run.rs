@@ -109,7 +109,7 @@ pub struct ScanReport {
 pub struct ForegroundReport {
     pub requests: u64,
     pub sectors: u64,
-    /// The completion of the last request.
+    /// The time at which the last request completed.
     pub end: Instant,
     pub response: Span,
     /// Batches of responses, for the confidence interval of the mean.
@@ -166,15 +166,15 @@ impl ScanReport {
 
 impl Scan<'_> {
     /// Runs the scan in virtual time. Fails if the drive's geometry is inconsistent. Panics if the
-    /// requests are not for the drive.
+    /// drive refuses a request.
     pub fn run(&self) -> Result<ScanReport, InputError> {
         let sectors = Layout::new(&self.spec.geometry)?.sectors();
         self.run_for(BlockSet::all(sectors), |_| {})
     }
 
-    /// Like [`Self::run`], but only scans the `wanted` blocks, and delivers each of them to `sink`
-    /// exactly once. Fails if the drive's geometry is inconsistent. Panics if the requests are not
-    /// for the drive, or the blocks are those of another drive.
+    /// Like [`Self::run`], but scans only the `wanted` blocks, and delivers each of them to `sink`
+    /// exactly once. Fails if the drive's geometry is inconsistent. Panics if the drive refuses a
+    /// request, or if the blocks are those of another drive.
     pub fn run_for(
         &self,
         wanted: BlockSet,
@@ -194,8 +194,9 @@ impl Scan<'_> {
 
     /// Like [`Self::run_for`], but in front of a device other than the plain drive, such as one
     /// with faults. `device` creates it, once for the scan and once for the foreground without it.
-    /// Fails if the model's geometry is inconsistent, or `device` fails. Panics if the requests are
-    /// not for the device, the blocks are those of another, or the scheduler is in the firmware.
+    /// Fails if the model's geometry is inconsistent or `device` fails. Panics if the device
+    /// refuses a request, the blocks are those of another device, or the scheduler is in the
+    /// firmware.
     pub fn run_in_front_of<D: Device, E: From<InputError>>(
         &self,
         device: impl Fn() -> Result<D, E>,

@@ -26,7 +26,7 @@ const PAUSE_REVOLUTIONS: u64 = 4;
 const ANGLE_WEIGHT: f64 = 1.0 / 32.0;
 
 /// The fraction of expected angles below which predictions are considered unreliable. If a model is
-/// wrong, all angles are equally likely, and one in twelve is taken for the expected one. With
+/// wrong, all angles are equally likely, and one in twelve is mistaken for the expected one. With
 /// seeks that scatter by 0.15 ms, nine in ten angles are as expected on a Quantum Atlas 10K.
 const MIN_EXPECTED_ANGLES: f64 = 0.25;
 
@@ -98,7 +98,6 @@ impl AddAssign for Surprises {
     }
 }
 
-/// A model that follows a device.
 pub(crate) struct Watch {
     pub predictor: Predictor,
     /// The ids of the outstanding requests that the model knows, each with the instant of the
@@ -186,13 +185,13 @@ impl Watch {
         (Some(observation.predicted.at + of_data), was_known)
     }
 
-    /// Returns when the oldest outstanding request is expected to be answered.
+    /// Returns the time at which an answer to the oldest outstanding request is expected.
     pub fn next_completion(&self) -> Option<Instant> {
         let next = self.predictor.next_completion()?;
         Some(next.at + self.lag.of_data(&next.request))
     }
 
-    /// Returns the error above which rotation cannot be the cause.
+    /// Returns the largest error that rotation can cause.
     pub fn pause(&self) -> Span {
         self.predictor.clock().period() * PAUSE_REVOLUTIONS
     }
@@ -218,7 +217,7 @@ impl Watch {
 /// A command that has ended, with its predicted end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Prediction {
-    /// The command as sent: a request of the foreground, with the blocks read in front of it.
+    /// The command as sent: a request of the foreground, with the blocks read before it.
     pub command: Request,
     /// True if it serves a foreground request, false if it only reads for the background.
     pub is_foreground: bool,
@@ -262,17 +261,17 @@ impl fmt::Debug for OnPrediction {
     }
 }
 
-/// A moving mean changes by the deviation of a value, divided by this.
+/// A moving mean changes by a new value's deviation from it, divided by this number.
 const MEAN_PARTS: i64 = 16;
 
-/// Maximum deviation that counts, in nanoseconds: longer ones are due to other programs.
+/// Maximum deviation that counts, in nanoseconds: larger ones are due to other programs.
 const MAX_DEVIATION_NS: i64 = 500_000;
 
 /// The weight of a command in the moments of [`DataLag`]: about the last 250 count.
 const MOMENT_SHARE: f64 = 1.0 / 256.0;
 
-/// Added to the variance of sizes, in blocks squared. Without it, the slope would be noise if sizes
-/// are similar.
+/// A constant added to the variance of sizes, in blocks squared. Without it, the slope would be
+/// noise if sizes were similar.
 const EXTRA_VARIANCE: f64 = 64.0;
 
 /// Number of mean deviations, of sending and of answers, that a plan allows for: four standard
@@ -341,8 +340,8 @@ impl Lag {
         self.round_trip = Some(Mean::default());
     }
 
-    /// Returns the mean delay of a command. Completions, and with them the observed angle of the
-    /// platter, are late, too, so this includes both directions.
+    /// Returns the mean delay of a command. Completions, and so the observed angles of the platter,
+    /// are also late, so this includes both directions.
     pub fn mean(&self) -> Span {
         self.sending.value + self.round_trip.unwrap_or_default().value
     }
@@ -358,7 +357,7 @@ impl Lag {
         self.mean() + (self.sending.deviation + deviation) * MARGIN_DEVIATIONS
     }
 
-    /// Returns how much a request's data delay its answer.
+    /// Returns the time by which a request's data delay its answer.
     pub fn of_data(&self, request: &Request) -> Span {
         if request.op != Op::Read {
             return Span::ZERO;
@@ -374,9 +373,9 @@ impl Lag {
             .record(deviation.clamp(-MAX_DEVIATION_NS, MAX_DEVIATION_NS));
     }
 
-    /// Learns from a command that was answered later than predicted by `error`. The prediction
-    /// includes [`Self::of_data`]. With `is_hit`, the buffer answered, and no part of `error` is
-    /// mechanical.
+    /// Learns from a command that was answered `error` later than predicted. The prediction
+    /// includes [`Self::of_data`]. If `is_hit` is set, the buffer answered, and no part of `error`
+    /// is mechanical.
     pub fn record_answer(&mut self, request: &Request, error: Span, is_hit: bool) {
         let of_data = self.of_data(request);
         let Some(round_trip) = &mut self.round_trip else {

@@ -128,7 +128,7 @@ impl Selection {
         named.is_none_or(|(_, indices)| indices.contains(&index))
     }
 
-    /// Moves `point` to the selected value of each axis; `None` if an axis has several.
+    /// Returns `point` with the selected value on each axis; `None` if an axis has several.
     pub fn counterpart(&self, point: &Point) -> Option<Point> {
         let mut moved = point.clone();
         for (axis, indices) in &self.0 {

@@ -93,7 +93,7 @@ pub struct Replications {
     pub until_ci95: Option<f64>,
 }
 
-/// A point of the study, and what is simulated there.
+/// A point of the study, and what the study simulates there.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cell {
     pub point: Point,
@@ -157,8 +157,8 @@ impl Cell {
         })
     }
 
-    /// Returns true if runs with different seeds may differ: if the requests are generated, or if a
-    /// scan is measured, whose drive may behave randomly.
+    /// Returns true if runs with different seeds may differ: if requests are generated, or if a
+    /// scan is measured on a drive that may behave randomly.
     pub(crate) fn is_random(&self) -> bool {
         let is_generated = matches!(self.inputs.source, CellInput::Generated { .. });
         is_generated || self.inputs.measure == Measure::Scan
@@ -225,7 +225,7 @@ impl CellKeys<'_> {
         Ok(whole as u64)
     }
 
-    /// Checks that the cell has either a workload or a trace, and no key that does not apply to it.
+    /// Checks that the cell has either a workload or a trace, and only keys that apply to it.
     fn check_source(&self) -> Result<(), InputError> {
         let has = |key: &&&str| self.keys.contains_key(**key);
         let expected = "a workload or a trace";
@@ -386,5 +386,5 @@ const TRACE_KEYS: &[&str] = &["faster", "fit", "device", "from", "until", "outst
 /// Keys that need `workload`: a trace determines its own number of requests.
 const LENGTH_KEYS: &[&str] = &["requests"];
 
-/// Keys that need randomness: a workload, or the measure `scan`.
+/// Keys that only random runs use: those of a workload or of the measure `scan`.
 const RANDOM_KEYS: &[&str] = &["seed", "replications", "until_ci95", "most_replications"];

@@ -150,7 +150,7 @@ impl Claim {
         }
     }
 
-    /// Returns this claim for a short form that leaves its cells out: it is not measured.
+    /// Returns this claim for a short form that leaves its cells out, so that it is not measured.
     pub(crate) fn without_cells(&self) -> Self {
         let finding = |_: &Results<'_>| Finding {
             verdict: Verdict::NotMeasured,
@@ -269,7 +269,7 @@ impl KnownReason {
         failures.all(|failure| self.covers(axes, failure))
     }
 
-    /// Returns true if it is about the cell of this number, and the number is within its bounds.
+    /// Returns true if it covers the cell of this number and the number is within its bounds.
     fn covers(&self, axes: &[Axis], number: &Number) -> bool {
         let is_here = self
             .cells

@@ -117,7 +117,7 @@ impl Location {
         }
     }
 
-    /// Returns the error for an unknown name. It suggests the nearest `known` name, or lists all.
+    /// Returns the error for an unknown name. It suggests the closest `known` name, or lists all.
     pub(crate) fn unknown(&self, found: &str, what: &str, known: &[&str]) -> InputError {
         InputError::unknown(&self.field, found, what, known).in_file(&self.file, self.line)
     }

@@ -202,7 +202,7 @@ pub struct Map {
     /// The metrics, one row each, from bottom to top; all rows have the same height.
     pub y: Vec<Metric>,
     pub y_label: String,
-    /// The number at the top of the vertical axis; it begins at 0.
+    /// The largest number on the vertical axis, which begins at 0.
     pub y_max: f64,
     /// The meaning of the colours.
     pub color_label: String,

@@ -80,7 +80,7 @@ impl Column {
     }
 
     /// Returns the column of which it is a multiple, and the factor; `None` for a measured column.
-    /// `number` returns the number of the cell with this name.
+    /// `number` returns the numeric field of the cell that has the given name.
     pub(crate) fn multiple(
         &self,
         columns: &[Self],
@@ -150,7 +150,7 @@ pub struct MeasureInfo {
     pub columns: fn() -> Vec<Column>,
 }
 
-/// Called repeatedly during a run; returns whether to continue.
+/// A function that is called repeatedly during a run, and returns whether to continue.
 pub(crate) type Stop<'a> = &'a (dyn Fn() -> ControlFlow<()> + Sync);
 
 #[derive(Clone, Debug, PartialEq)]

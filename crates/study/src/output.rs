@@ -64,7 +64,7 @@ impl Folder {
     }
 
     /// Removes partial files left by killed processes; no other process writes here. They are
-    /// `NAME.NUMBER.part`, and `NAME.part` from earlier versions.
+    /// called `NAME.NUMBER.part` or, in earlier versions, `NAME.part`.
     pub(crate) fn remove_leftovers(&self) {
         let name_of = |left: &str| unnumbered(left).unwrap_or(left).to_owned();
         let is_file = |left: &str| NAMES.contains(&&*name_of(left));

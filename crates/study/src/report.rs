@@ -29,7 +29,7 @@ pub struct Report {
 }
 
 impl Report {
-    /// Creates the report. Fails if a specification or a trace that it names cannot be read.
+    /// Creates the report. Fails if a specification or trace that the study names cannot be read.
     pub fn new(study: &Study, results: &Results<'_>) -> Result<Self, StudyError> {
         let inputs = ExternalInputs::new(study, results)?;
         let claims = study.judge(results);
@@ -119,7 +119,7 @@ fn head(study: &Study, results: &Results<'_>, claims: &[JudgedClaim<'_>], runs: 
     )
 }
 
-/// Removes the line ends within the paragraphs of `text`.
+/// Removes the line breaks within the paragraphs of `text`.
 fn reflow(text: &str) -> String {
     let lines = |paragraph: &str| Vec::from_iter(paragraph.lines().map(str::trim)).join(" ");
     Vec::from_iter(text.split("\n\n").map(lines)).join("\n\n")
@@ -206,7 +206,7 @@ fn row(name: &str, description: impl Into<Html>) -> Html {
 /// The inputs of a study that are not in its file.
 #[derive(Debug, Default)]
 struct ExternalInputs {
-    /// The digest of each drive's specification, by the drive and the values that the study sets.
+    /// The digest of each specification, keyed by the drive and the values that the study sets.
     drives: BTreeMap<String, String>,
     traces: BTreeMap<String, String>,
     /// The seeds of all replications, in order.

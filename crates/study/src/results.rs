@@ -37,7 +37,7 @@ impl Estimate {
         Self::new(mean, None, Vec::new())
     }
 
-    /// Returns the ends of its interval, which are both the mean if it has none.
+    /// Returns the ends of its interval; if it has none, both are the mean.
     pub(crate) fn ends(&self) -> (f64, f64) {
         let half = self.half_width.unwrap_or(0.0);
         (self.mean - half, self.mean + half)
@@ -93,7 +93,7 @@ pub(crate) enum Replicated {
 
 impl<'s> Results<'s> {
     /// Returns the number of cells whose interval is wider than requested after the maximum number
-    /// of replications, and the largest half-width relative to its mean.
+    /// of replications, and the largest half-width relative to the mean.
     pub fn wide_cells(&self) -> Option<(usize, f64)> {
         let cells = self.cells.iter().zip(&self.outcomes);
         let wide = cells.filter_map(|(cell, outcome)| {

@@ -50,8 +50,8 @@ impl<'s> Runner<'s> {
 
     /// Simulates the runs that `store` lacks on `threads` threads, and stores each when it ends.
     /// `progress` is called with the number of finished cells and returns whether to continue; if
-    /// not, the result is `None`, and a later call resumes from there. Fails if a cell cannot be
-    /// simulated, or a run cannot be stored. Panics if the system cannot start threads.
+    /// not, the result is `None`, and a later call resumes the run. Fails if a cell cannot be
+    /// simulated or a run cannot be stored. Panics if the system cannot start threads.
     pub fn run(
         &self,
         store: &mut Store,
@@ -100,7 +100,7 @@ impl<'s> Runner<'s> {
         self.results(store, finished.into_iter().collect())
     }
 
-    /// Returns the results if `store` has every run, and puts it in order. Fails if writing fails.
+    /// Returns the results and puts `store` in order, if it has every run. Fails if writing fails.
     pub fn stored_results(&self, store: &mut Store) -> Result<Option<Results<'s>>, StudyError> {
         let cells = (0..self.jobs.len()).map(|index| self.stored_cell(index, store));
         self.results(store, cells.collect::<Result<_, _>>()?)
@@ -186,7 +186,7 @@ impl<'s> Runner<'s> {
 }
 
 /// Computes all runs of the cell of `study` at `index`, for the caller to store; `None` if `stop`
-/// stopped them. Fails if the cell cannot be simulated. Panics if there is no such cell.
+/// stopped them. Fails if the cell cannot be simulated. Panics if the study has no cell at `index`.
 pub fn compute(
     study: &Study,
     index: usize,
@@ -204,8 +204,8 @@ pub fn compute(
     Ok(done.map(|_| runs.into_inner()))
 }
 
-/// Returns the runs that a cell needs: those that are `known`, and others from `simulate`, which
-/// are passed to `keep`; `None` if a run was stopped.
+/// Returns the runs that a cell needs: the `known` runs, and new ones from `simulate`, which are
+/// passed to `keep`. Returns `None` if a run was stopped.
 fn replicate(
     cell: &Cell,
     job: &Job,

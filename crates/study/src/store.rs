@@ -22,7 +22,7 @@ use crate::output::{Folder, LOCK, RUNS};
 /// A finished run, as stored.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StoredRun {
-    /// The build of the program, a hyphen, and a digest of everything else that it depends on.
+    /// The build of the program, a hyphen, and a digest of everything else that the run depends on.
     pub key: String,
     /// A number for each column of its measure; `None` if it was saturated.
     pub figures: Option<Vec<Option<f64>>>,
@@ -361,7 +361,7 @@ mod tests {
     }
 
     /// If a bit of a line is changed, only its run is ignored. A changed line end also damages the
-    /// next.
+    /// next line.
     #[test]
     fn a_changed_run_is_ignored() {
         let folder = TestFolder::new("damaged");

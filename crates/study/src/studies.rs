@@ -17,12 +17,12 @@ pub struct Entry {
 /// All studies, in alphabetical order.
 pub static STUDIES: &[Entry] = include!(concat!(env!("OUT_DIR"), "/studies.rs"));
 
-/// Finds the study of this name.
+/// Finds the study with this name.
 pub fn find(name: &str) -> Option<&'static Entry> {
     STUDIES.iter().find(|entry| entry.name == name)
 }
 
-/// Returns the name of a study that is nearest to a misspelt one.
+/// Returns the name of a study that is closest to a misspelt one.
 pub fn nearest(name: &str) -> Option<&'static str> {
     let known: Vec<&'static str> = STUDIES.iter().map(|entry| entry.name).collect();
     diskarm_core::text::nearest(name, &known)

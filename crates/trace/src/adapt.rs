@@ -1,7 +1,7 @@
 //! Adapts traces to drives: selects requests and changes their times, disks and blocks.
 //!
-//! Each adapter is an iterator of records that wraps another one, so adapters can be stacked in any
-//! order. Each describes its changes in [`Notes`].
+//! Each adapter is an iterator of records that wraps another, so adapters can be stacked in any
+//! order. Each describes its changes through [`Notes`].
 
 pub use crate::time::{Factor, parse_instant};
 
@@ -14,9 +14,9 @@ use crate::format::TimeOrigin;
 use crate::reader::Reader;
 use crate::record::Record;
 
-/// An iterator of records that describes them in notes.
+/// An iterator of records that also provides notes about them.
 pub trait Notes: Iterator<Item = Result<Record, TraceError>> {
-    /// Replaces `record` with the next one; `None` at the end. This copies less than `next`.
+    /// Replaces `record` with the next one; returns `None` at the end. It copies less than `next`.
     fn read(&mut self, record: &mut Record) -> Option<Result<(), TraceError>> {
         Some(self.next()?.map(|next| *record = next))
     }
@@ -27,7 +27,7 @@ pub trait Notes: Iterator<Item = Result<Record, TraceError>> {
     /// Returns the traces that the records come from.
     fn readers(&self) -> Vec<&Reader>;
 
-    /// Returns the changes that were made, one line each; complete once all records have been read.
+    /// Returns the changes made so far, one line each.
     fn changes(&self) -> Vec<String>;
 
     /// Returns remarks for users, one line each: the notes of the readers, then the changes.
@@ -95,7 +95,6 @@ fn with_note(mut notes: Vec<String>, note: Option<String>) -> Vec<String> {
     notes
 }
 
-/// Returns the error for a record that lacks a field.
 fn missing_field(trace: &impl Notes, record: &Record, field: &str, expected: &str) -> TraceError {
     TraceError::value(trace.name(), record.location, field, "", expected)
 }
@@ -211,7 +210,7 @@ impl<I: Notes> Notes for Disks<I> {
 /// The mapping of blocks from a traced disk to a disk of another size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fit {
-    /// Keep the blocks; a request beyond the end is an error.
+    /// Keep the block numbers; a request beyond the end is an error.
     Refuse,
     /// Scale the first block, given the size of the traced disk. Sequential requests then overlap
     /// on a smaller disk, and leave gaps on a larger one.
@@ -340,7 +339,7 @@ pub struct Window<I> {
 }
 
 impl<I: Notes> Window<I> {
-    /// Wraps `inner`; keeps requests from `from` up to `until`.
+    /// Wraps `inner` and keeps the requests from `from` up to `until`.
     pub fn new(inner: I, from: Instant, until: Instant) -> Self {
         Self {
             inner,
@@ -397,7 +396,7 @@ impl<I: Notes> Notes for Window<I> {
     }
 }
 
-/// Divides the times between arrivals and the pauses between requests by a factor, but no
+/// Divides the times between arrivals and the pauses between requests by a factor, but not the
 /// responses. See worthington94 section 4.3 and, for factors below 1, liu05 section 4.2.2.
 pub struct Pacer<I> {
     inner: I,
@@ -405,7 +404,7 @@ pub struct Pacer<I> {
 }
 
 impl<I: Notes> Pacer<I> {
-    /// Wraps `inner`; multiplies its rate by `factor`.
+    /// Wraps `inner` and multiplies its rate by `factor`.
     pub fn new(inner: I, factor: Factor) -> Self {
         Self { inner, factor }
     }
@@ -531,8 +530,8 @@ impl<I: Notes> Notes for ClosedLoop<I> {
 /// Merges traces in order of arrival; ties keep the order of the traces. Device `d` of trace `i`
 /// of `n` becomes device `d * n + i`.
 ///
-/// If the times of all traces are relative to the Unix epoch, each keeps its offset from the
-/// earliest; otherwise all start at the same time. [`Notes::changes`] describes the alignment.
+/// If the times of all traces are relative to the Unix epoch, each trace keeps its offset from the
+/// earliest one; otherwise all start at the same time. [`Notes::changes`] describes the alignment.
 pub struct Merger<I> {
     /// The names of all traces, in order.
     name: String,
@@ -550,7 +549,7 @@ struct Lane<I> {
 }
 
 impl<I: Notes> Merger<I> {
-    /// Merges `traces`, before their first records are read.
+    /// Merges `traces`, whose first records must not have been read.
     pub fn new(traces: impl IntoIterator<Item = I>) -> Self {
         let lane = |inner| Lane {
             inner,
@@ -616,7 +615,7 @@ impl<I: Notes> Merger<I> {
         Ok(())
     }
 
-    /// Returns the next record of all traces.
+    /// Returns the next record from any of the traces.
     fn take(&mut self) -> Result<Option<Record>, TraceError> {
         if !self.has_begun {
             self.has_begun = true;

@@ -1,6 +1,6 @@
 //! Records in columns, as Parquet and Arrow files store them.
 //!
-//! [`COLUMNS`] lists the name and type of each column. A reader finds them by name
+//! [`COLUMNS`] lists the name and type of each column. A reader finds the columns by name
 //! ([`Columns::find`]) and unpacks them in chunks ([`ColumnRows`]), so that memory does not grow
 //! with the batch size of the file.
 
@@ -169,7 +169,7 @@ pub(crate) struct ColumnRows<B> {
 }
 
 impl<B: Batches + 'static> ColumnRows<B> {
-    /// Returns the rows of `batches`, of the file called `name`; fails like [`Columns::find`].
+    /// Returns a reader of `batches` from the file called `name`. Fails like [`Columns::find`].
     pub(crate) fn boxed(name: &str, schema: &Schema, batches: B) -> OpenResult {
         Ok(Box::new(Self {
             name: name.to_owned(),
@@ -229,7 +229,7 @@ impl<B: Batches> RowReader for ColumnRows<B> {
     }
 }
 
-/// The constraints that previous rows put on the times of the next row.
+/// The constraints that previous rows place on the times of the next row.
 #[derive(Default)]
 struct Clock {
     has_arrivals: Option<bool>,
@@ -397,14 +397,14 @@ impl RowView<'_> {
         Ok(())
     }
 
-    /// Returns a time span, if the row has it.
+    /// Returns the time span in a column, if the row has one.
     fn time(&self, column: usize) -> Result<Option<Span>, TraceError> {
         let ns = self.whole_number(column, 0, i64::MAX.unsigned_abs())?;
         // `whole_number` has checked the range.
         Ok(ns.map(|ns| Span::from_ns(ns as i64)))
     }
 
-    /// Returns a whole number in the range, if the row has it.
+    /// Returns the number in a column, which must be from `min` to `max`; `None` if it is absent.
     fn whole_number(&self, column: usize, min: u64, max: u64) -> Result<Option<u64>, TraceError> {
         let values = &self.chunk.values[column];
         let value = values.whole_number(self.index);
@@ -438,7 +438,7 @@ impl RowView<'_> {
     }
 }
 
-/// Converts an error of the Arrow library, whose message may have several lines.
+/// Converts an error from the Arrow library, whose message may have several lines.
 pub(crate) fn decoding_error(name: &str, what: &str, error: &dyn std::error::Error) -> TraceError {
     let why = error.to_string().replace('\n', " ");
     let detail = format!("{what}: cannot be read: {why}");

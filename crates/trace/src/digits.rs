@@ -12,8 +12,8 @@ pub(crate) fn find(byte: u8, text: &[u8]) -> Option<usize> {
     let wanted = LOW * u64::from(byte);
     let mut rest = text;
     while let Some((chunk, after)) = rest.split_first_chunk() {
-        // A byte of the difference is zero where the chunk has the wanted byte. Borrows of the
-        // subtraction reach only bytes above the lowest zero.
+        // A byte of the difference is zero where the chunk has the wanted byte. Borrows in the
+        // subtraction affect only bytes above the lowest zero.
         let difference = u64::from_le_bytes(*chunk) ^ wanted;
         let zeros = difference.wrapping_sub(LOW) & !difference & HIGH;
         if zeros != 0 {
@@ -92,7 +92,7 @@ impl<'a> Iterator for Words<'a> {
     }
 }
 
-/// Parses a whole number of one or more digits; `None` for any other text and for 2^64 or more.
+/// Parses one or more digits as a whole number below 2^64; returns `None` for any other text.
 #[inline]
 pub(crate) fn digits(text: &[u8]) -> Option<u64> {
     // A number of nineteen digits is below 2^64.
@@ -115,11 +115,11 @@ pub(crate) fn digits(text: &[u8]) -> Option<u64> {
     Some(value)
 }
 
-/// Parses eight digits, of which the first is in the lowest byte.
+/// Parses eight digits, the first of which is in the lowest byte.
 #[inline]
 fn eight_digits(word: u64) -> Option<u64> {
     let values = word ^ (LOW * u64::from(b'0'));
-    // A sum carries only out of a byte whose own highest bit is set, which is rejected anyway.
+    // Only a byte whose highest bit is set can cause a carry, and such a byte is rejected anyway.
     let above_nine = values.wrapping_add(LOW * (0x7f - 9)) | values;
     if above_nine & HIGH != 0 {
         return None;
@@ -127,7 +127,7 @@ fn eight_digits(word: u64) -> Option<u64> {
     Some(combine_digits(values))
 }
 
-/// Combines eight values from 0 to 9 into pairs, fours, and a number of eight digits.
+/// Combines eight values from 0 to 9 into pairs, then fours, then a number of eight digits.
 #[inline]
 fn combine_digits(values: u64) -> u64 {
     let pairs = (values * 10 + (values >> 8)) & 0x00ff_00ff_00ff_00ff;
@@ -191,14 +191,14 @@ impl<'a> Scanner<'a> {
         self.skip(b'\n')
     }
 
-    /// Returns the rest after `text`, if `text` is next and `separator` follows it.
+    /// Returns a scanner of the bytes after `text`, if `text` is next and `separator` follows it.
     #[inline]
     pub(crate) fn after(&self, text: &[u8], separator: u8) -> Option<Self> {
         let rest = self.rest.strip_prefix(text)?;
         (rest.first() == Some(&separator)).then_some(Self { rest })
     }
 
-    /// Reads a whole number of at most 19 digits; returns it and the number of its digits.
+    /// Reads a whole number of at most 19 digits, and returns it with its number of digits.
     #[inline]
     pub(crate) fn whole_number(&mut self) -> Option<(u64, usize)> {
         let (mut value, mut length) = (0u64, 0);
@@ -227,11 +227,11 @@ pub(crate) const POWERS_OF_TEN: [u64; 10] = {
     powers
 };
 
-/// Returns the value and the number of a word's leading digits, beginning at the lowest byte.
+/// Returns the value and the count of a word's leading digits, starting at the lowest byte.
 #[inline]
 fn leading_digits(word: u64) -> (u64, usize) {
     let values = word ^ (LOW * u64::from(b'0'));
-    // As in `eight_digits`; carries only reach bytes above the first non-digit.
+    // As in `eight_digits`. Carries reach only bytes above the first non-digit.
     let above_nine = (values.wrapping_add(LOW * (0x7f - 9)) | values) & HIGH;
     let count = above_nine.trailing_zeros() / 8;
     // Pads with leading zeros.
@@ -325,7 +325,7 @@ mod tests {
             prop_assert_eq!(written, value.to_string().into_bytes());
         }
 
-        /// Compares numbers, and numbers with one digit replaced by an arbitrary byte.
+        /// Compares numbers with and without one digit replaced by an arbitrary byte.
         #[test]
         fn agrees_with_the_standard_library(
             text in "[0-9]{0,24}",

@@ -105,8 +105,8 @@ impl TraceError {
         Self::new(ErrorKind::Empty, name, None, detail)
     }
 
-    /// Returns the error for a field with an invalid value. Callers can use it too, for example for
-    /// a request beyond the end of its disk. A long `found` is truncated.
+    /// Returns the error for a field with an invalid value. Callers can also use it, for example
+    /// for a request beyond the end of its disk. A long `found` is truncated.
     ///
     /// ```
     /// use diskarm_trace::{Location, TraceError};
@@ -168,7 +168,7 @@ pub(crate) struct InvalidField {
 }
 
 impl InvalidField {
-    /// Boxed, because it is rare.
+    /// The result is boxed, because it is rarely needed.
     #[cold]
     pub(crate) fn new(field: &'static str, found: u64, expected: impl Into<String>) -> Box<Self> {
         Box::new(Self {

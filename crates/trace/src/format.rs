@@ -139,18 +139,18 @@ pub trait Format {
     /// Its name and its properties.
     const INFO: FormatInfo;
 
-    /// A function that makes its writer, if it can be written.
+    /// A function that creates its writer, if the format can be written.
     const WRITER: Option<fn() -> Box<dyn RowWriter>> = None;
 
     /// Returns true if a file with the first bytes `head` is in this format. It must not accept a
     /// file of another format, but may accept a broken file of this one, which is then refused with
-    /// a precise error. `head` is all of a short file, and may end anywhere in a long one.
+    /// a precise error. `head` is the whole of a short file; in a long one, it may end anywhere.
     fn sniff(head: &[u8]) -> bool;
 
     /// Starts reading. Fails on an error before the first record, such as an invalid header.
     fn open(source: ByteSource, options: &Options<'_>) -> OpenResult;
 
-    /// Returns all files of the trace to which `path` belongs, in order; none if it is the only
+    /// Returns all files of the trace to which `path` belongs, in order, or none if it is the only
     /// file.
     fn parts(_path: &Path) -> Vec<PathBuf> {
         Vec::new()
@@ -187,8 +187,8 @@ impl FormatEntry {
 
 /// Writes the records of one trace in one format.
 pub trait RowWriter: Send {
-    /// Appends the record's row to `out`, and before it anything that must precede it. Fails if the
-    /// format cannot represent the record.
+    /// Appends the record's row to `out`, after anything that must precede it. Fails if the format
+    /// cannot represent the record.
     fn record(&mut self, record: &Record, out: &mut Vec<u8>) -> Result<(), Unwritable>;
 
     /// Appends what follows the last row. Fails if the format cannot represent a pending record.
@@ -257,7 +257,7 @@ pub fn disabled_formats() -> &'static [DisabledFormat] {
     }
 }
 
-/// Returns the error message for a file in a disabled format, or a request for that format.
+/// Returns the error message for a file in a disabled format, or for a request to use it.
 pub(crate) fn disabled_message(format: &DisabledFormat) -> String {
     let name = format.name;
     format!(

@@ -3,12 +3,12 @@
 //! This crate reads trace formats and yields one [`Record`] per request, in order of arrival, or in
 //! file order if a trace has no arrivals. It streams: memory use does not depend on the size of the
 //! trace. It does not replay traces and knows nothing about drives. Callers must check that a
-//! record fits on the disk, and can give its [`Record::location`] if it does not.
+//! record fits on the disk, and can report its [`Record::location`] if it does not.
 //!
 //! A format is one file in `formats`, which implements [`Format`], and one line in [`FORMATS`].
-//! Every problem in a file is an error that names the file, location, field, value and what was
-//! expected, or is counted with [`OnError::Skip`]. No row is dropped silently; [`Reader::notes`]
-//! lists other remarks.
+//! Every problem in a file is either reported as an error with the file, location, field, value and
+//! what was expected, or counted if [`OnError::Skip`] is set. No row is dropped silently;
+//! [`Reader::notes`] lists other remarks.
 //!
 //! The modules form layers; each imports only those to its left:
 //!

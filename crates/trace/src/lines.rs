@@ -16,14 +16,14 @@ use crate::time::{InvalidTime, TimeUnit};
 /// The maximum length of a line in bytes; limits the memory for files that are not text.
 const MAX_LINE: usize = 65_536;
 
-/// The maximum number of blocks of a request. A row with more is broken.
+/// The maximum number of blocks of a request. A row with more is invalid.
 pub(crate) const MAX_SECTORS: u64 = Request::MAX_SECTORS.0;
 
 /// The lines of a file. Blank lines are allowed only at the end.
 pub(crate) struct Lines {
     source: ByteSource,
     line: u64,
-    /// The line after blank lines that were refused, which is returned next.
+    /// The line after rejected blank lines; it is returned next.
     pending: Option<Vec<u8>>,
     /// The line that was `pending`, once it has been returned.
     returned: Vec<u8>,
@@ -118,7 +118,7 @@ impl Lines {
         self.error_at(self.line, ErrorKind::Framing, detail)
     }
 
-    /// Handles a blank line: only blank lines may follow it.
+    /// Handles a blank line, which only blank lines may follow.
     #[cold]
     fn after_blanks(&mut self) -> Result<Option<Row<'_>>, TraceError> {
         let blank = self.line;
@@ -279,7 +279,7 @@ impl<'a> Row<'a> {
     }
 }
 
-/// Returns the blocks that `count` bytes from `first` overlap; `None` for none or too many.
+/// Returns the blocks that `count` bytes from `first` overlap, if there are any but not too many.
 #[inline]
 pub(crate) fn overlapped_blocks(
     first: u64,
@@ -386,7 +386,7 @@ impl Field<'_> {
         Ok((Lbn(start), SectorCount(sectors)))
     }
 
-    /// Parses a time of 0 or more and below 2^63 ns.
+    /// Parses a time from 0 to 2^63 - 1 ns.
     #[inline]
     pub(crate) fn time_ns(&self, unit: TimeUnit) -> Result<i64, TraceError> {
         unit.parse_ns(self.text)

@@ -130,7 +130,7 @@ impl Pairing {
         self.search(event, metadata);
     }
 
-    /// Completes all requests within the event, which may have been merged since they began. If
+    /// Completes all requests within the event; they may have been merged since they began. If
     /// there are none, completes part of the request that contains the event.
     #[cold]
     fn search(&mut self, event: &Event, metadata: &mut TraceMetadata) {

@@ -2,7 +2,7 @@
 //!
 //! A wrong unit changes all times by a factor of a thousand or more. Gaps of minutes or nanoseconds
 //! between requests, or a response faster than any device's, show that a trace was written in
-//! another unit. A wrong digit shows as a jump in time.
+//! another unit. A wrong digit appears as a jump in time.
 
 use diskarm_core::units::{Instant, Span};
 
@@ -10,8 +10,8 @@ use crate::record::Location;
 use crate::time::TimeUnit;
 
 /// The median gap between requests to a busy disk. The range is so narrow that gaps wrong by a
-/// factor of a thousand fall outside it, but includes the 15 us of an array under TPC-C and a disk
-/// that is nearly idle.
+/// factor of a thousand fall outside it, but includes the 15 us of an array under TPC-C and the
+/// gaps of a nearly idle disk.
 const GAPS: Band = Band {
     what: "gap between requests",
     min: Span::from_ns(5_000),
@@ -19,7 +19,7 @@ const GAPS: Band = Band {
     typical: 1e6,
 };
 
-/// Like [`GAPS`], but for a unit that a date or responses support: from a device that serves a
+/// Like [`GAPS`], but for a unit that a date or responses confirm: from a device that serves a
 /// million requests per second to an idle machine, whose requests still come in bursts.
 const ANY_GAPS: Band = Band {
     min: Span::from_ns(1_000),
@@ -166,7 +166,7 @@ impl Band {
     }
 }
 
-/// Units that are used by mistake; Windows ticks are not.
+/// Units that are used by mistake, which excludes Windows ticks.
 const UNITS: [TimeUnit; 4] = [
     TimeUnit::Seconds,
     TimeUnit::Milliseconds,

@@ -122,7 +122,7 @@ impl Reader {
         }
     }
 
-    /// Replaces `record` with the next one; `None` at the end.
+    /// Replaces `record` with the next one, or returns `None` at the end.
     #[inline]
     pub(crate) fn read(&mut self, record: &mut Record) -> Option<Result<(), TraceError>> {
         self.fill();
@@ -236,11 +236,11 @@ fn strict(format: Option<&str>) -> Options<'_> {
 }
 
 /// Opens the trace at `path`. gzip, zstd, xz and bzip2 are recognised by their first bytes. If a
-/// trace consists of several files, such as one per processor, the path of any of them opens all.
+/// trace has several files, such as one per processor, the path of any of them opens all of them.
 ///
 /// # Errors
-/// If the file cannot be read, is a directory or is empty; if the format name is not in
-/// [`FORMATS`]; if the content matches no format, or several; if [`crate::Format::open`] fails.
+/// Fails if the file cannot be read, is a directory or is empty; if the format name is not in
+/// [`FORMATS`]; if the content matches no format or several; or if [`crate::Format::open`] fails.
 pub fn open_with(path: impl AsRef<Path>, options: &Options<'_>) -> Result<Reader, TraceError> {
     let path = first_part(path.as_ref());
     let mut source = source(&path)?;
@@ -270,7 +270,7 @@ pub fn read(
     read_with(input, name, &strict(format))
 }
 
-/// Like [`open_with`], but reads the trace from `input`, with the same errors.
+/// Like [`open_with`], including its errors, but reads the trace from `input`.
 pub fn read_with(
     input: impl Read + Send + 'static,
     name: &str,
@@ -281,7 +281,7 @@ pub fn read_with(
     begin(source, entry, options)
 }
 
-/// Returns all files that [`open`] reads for `path`, in order, such as one per processor.
+/// Returns all files that [`open`] reads for `path`, in order; there may be one per processor.
 pub fn files(path: impl AsRef<Path>) -> Vec<PathBuf> {
     let first = first_part(path.as_ref());
     let parts = FORMATS.iter().map(|entry| (entry.parts)(&first));
@@ -290,7 +290,7 @@ pub fn files(path: impl AsRef<Path>) -> Vec<PathBuf> {
 }
 
 /// Returns the first file to read: `path` or, if it is missing or empty, the first non-empty file
-/// of the trace that it names or belongs to.
+/// of the trace that `path` names or belongs to.
 fn first_part(path: &Path) -> PathBuf {
     let has_content = |path: &Path| path.metadata().is_ok_and(|file| file.len() > 0);
     // The length of a pipe or a folder is meaningless.
@@ -418,7 +418,7 @@ impl Ordering {
         self.waiting.len() == WINDOW
     }
 
-    /// Inserts a record; if a later record was already returned, fails with its arrival.
+    /// Inserts a record. If a later one was already returned, fails with the arrival of the latest.
     #[inline]
     fn put(&mut self, record: Record) -> Result<(), Instant> {
         match self.waiting.back() {

@@ -18,10 +18,10 @@ use crate::record::Location;
 /// The number of bytes read from a file at a time.
 const CHUNK: usize = 256 * 1024;
 
-/// The number of bytes that formats get to recognise a file.
+/// The number of bytes from which formats recognise a file.
 const HEAD: usize = 4096;
 
-/// Some spreadsheets write it before UTF-8 text (Unicode 16, section 23.8); it is skipped.
+/// Some spreadsheets write this mark before UTF-8 text (Unicode 16, section 23.8); it is skipped.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// A trace file, read sequentially in constant memory.
@@ -152,7 +152,7 @@ impl ByteSource {
         self.is_cut
     }
 
-    /// Returns the last `count` bytes that were consumed, all of them by a single call.
+    /// Returns the last `count` consumed bytes, which a single call must have consumed.
     #[inline]
     pub(crate) fn last_consumed(&self, count: usize) -> &[u8] {
         &self.buffer[self.start - count..self.start]
@@ -177,7 +177,7 @@ impl ByteSource {
     }
 
     /// Buffers at least `count` bytes and returns `count`, or 0 at the end of the file. Fails if
-    /// the input fails, or ends before `count` bytes, which are then consumed.
+    /// the input fails or ends before `count` bytes; what was left is then consumed.
     #[cold]
     pub(crate) fn require(&mut self, count: usize) -> Result<usize, TraceError> {
         let offset = self.offset;
@@ -214,7 +214,7 @@ impl ByteSource {
         self.offset += count as u64;
     }
 
-    /// Fills the buffer up to a chunk in total; returns false at the end of the input.
+    /// Reads more bytes into the buffer; returns false at the end of the input.
     fn refill(&mut self) -> io::Result<bool> {
         if self.is_exhausted {
             return Ok(false);
@@ -317,7 +317,7 @@ const MAGIC_BYTES: usize = 8;
 /// is lost if the file is truncated.
 struct Frames<R> {
     input: R,
-    /// Counts as finished before the first frame.
+    /// The current frame; it counts as finished before the first one.
     frame: FrameDecoder,
     read: u64,
 }
@@ -399,7 +399,7 @@ fn unexpected_end() -> io::Error {
     io::Error::new(io::ErrorKind::UnexpectedEof, what)
 }
 
-/// Returns the underlying error of the input or, without one, an error about the data.
+/// Returns the underlying error of the input or, if there is none, an error about the data.
 fn into_io(error: FrameDecoderError) -> io::Error {
     let mut cause = error.source();
     while let Some(inner) = cause {

@@ -1,4 +1,4 @@
-//! Summarises traces by the values that tables and figures in papers give.
+//! Summarises traces with the statistics that papers report in tables and figures.
 //!
 //! worthington94 table 2: length, disks, requests, average size, read and sequential read
 //! percentages. liu05 table 4.2: the same, the maximum address and the coefficient of variation of
@@ -16,7 +16,7 @@ use crate::record::Record;
 /// The number of cells in the histogram of arrivals over time; at least half of them are used.
 const TIME_CELLS: usize = 2048;
 
-/// The number of cells in a device's histogram of addresses: some traces have thousands of devices.
+/// The number of cells in a device's address histogram; small, as there may be many devices.
 const SPACE_CELLS: usize = 128;
 
 const MAX_QUEUE: usize = 1023;
@@ -44,10 +44,10 @@ pub struct Summary {
     pub over_time: Bins<TIME_CELLS>,
     /// Measured times from arrival to completion.
     pub responses: MeasuredTimes,
-    /// Measured times of service.
+    /// Measured service times.
     pub services: MeasuredTimes,
-    /// For each queue length, the number of arrivals that found such a queue at their device, if
-    /// known; the last entry includes all longer queues.
+    /// For each queue length, the number of arrivals that found a queue of that length at their
+    /// device, if known; the last entry includes all longer queues.
     pub queues: Vec<u64>,
     /// The summary of each device, by its number.
     pub devices: BTreeMap<u32, DeviceSummary>,
@@ -62,7 +62,7 @@ pub struct DeviceSummary {
     pub requests_count: u64,
     /// The number of reads.
     pub reads_count: u64,
-    /// One past the last block of any request.
+    /// The block after the last one of any request.
     pub end: Lbn,
     /// The requests over the disk, by first block.
     pub over_space: Bins<SPACE_CELLS>,
@@ -138,7 +138,7 @@ impl Summary {
         self.queues[length] += 1;
     }
 
-    /// Counts the requests of its device that have not completed when `record` arrives.
+    /// Counts the requests that are outstanding at the device of `record` when it arrives.
     fn outstanding_at(&mut self, arrival: Instant, response: Span, record: &Record) -> u64 {
         while let Some(&Reverse((done, device))) = self.outstanding.peek() {
             if done > arrival {

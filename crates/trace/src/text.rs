@@ -69,7 +69,7 @@ where
     }
 }
 
-/// The columns of a format and the byte between two of them.
+/// The columns of a format and the byte that separates them.
 #[derive(Clone, Copy)]
 pub(crate) struct Shape {
     pub(crate) separator: u8,
@@ -134,7 +134,7 @@ impl Word {
     }
 }
 
-/// Requests that begin at this block or above are unusual. The end of any other request does not
+/// Requests that begin at this block or beyond are unusual. The end of any other request does not
 /// overflow, even in bytes.
 const START_LIMIT: u64 = 1 << 54;
 
@@ -199,7 +199,7 @@ impl Shape {
     }
 
     /// Returns the number of a device with a known name of two fields. A name followed by a
-    /// separator cannot begin another name, as each name has exactly one separator.
+    /// separator cannot start another name, as each name has exactly one separator.
     #[inline]
     fn device(&self, scanner: &mut Scanner<'_>, metadata: &TraceMetadata) -> Option<u32> {
         let names = metadata.device_names.iter();

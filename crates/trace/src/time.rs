@@ -79,7 +79,7 @@ impl TimeUnit {
     }
 
     /// Returns the time of `whole` units and a fraction with this many decimals; `None` if the
-    /// decimals go below the nanosecond, or if the time is 2^63 ns or more.
+    /// decimals go below the nanosecond or the time is 2^63 ns or more.
     #[inline]
     pub(crate) fn ns_of(self, whole: u64, fraction: u64, decimals: usize) -> Option<i64> {
         let missing = self.decimals().checked_sub(decimals)?;
@@ -141,7 +141,7 @@ impl TimeUnit {
 }
 
 /// Parses a time relative to the start of a trace, exactly: a decimal number in `ns`, `us`, `ms`,
-/// `s`, `min` or `h`; `None` for anything else, and for 2^63 ns or more.
+/// `s`, `min` or `h`. Returns `None` for anything else, and for 2^63 ns or more.
 ///
 /// ```
 /// use diskarm_trace::adapt::parse_instant;
@@ -190,7 +190,7 @@ impl Factor {
         is_valid.then_some(Self { billionths })
     }
 
-    /// Returns `ns` divided by the factor, rounded to the nearest; `None` for 2^63 or more.
+    /// Returns `ns` divided by the factor, rounded to the nearest integer; `None` for 2^63 or more.
     pub(crate) fn divide(self, ns: u64) -> Option<i64> {
         let divisor = u128::from(self.billionths);
         let scaled = u128::from(ns) * u128::from(BILLION);

@@ -51,7 +51,7 @@ impl<W: Write> Writer<W> {
     }
 
     /// Writes a record, which must not arrive before the previous one. Fails if the format cannot
-    /// represent it, or the output cannot be written.
+    /// represent it or the output cannot be written.
     pub fn write(&mut self, record: &Record) -> Result<(), TraceError> {
         let written = self.rows.record(record, &mut self.buffer);
         written.map_err(|reason| self.unwritable(reason, Some(record)))?;

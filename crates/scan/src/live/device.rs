@@ -52,14 +52,14 @@ impl ActiveRead {
     }
 }
 
-/// Maximum number of blocks of a source: 128 TiB of 512-byte blocks. A set has a bit for each
+/// Maximum number of blocks of a source: 128 TiB of 512-byte blocks. A block set has one bit per
 /// block.
 pub(crate) const MAX_SECTORS: u64 = 1 << 38;
 
 impl Live {
     /// Opens a source for at most `depth` reads at the same time, each of which it must answer
     /// within `limit`. Results go to `inbox`, which serves one such device at a time, and whose
-    /// clock starts now. Fails if the source cannot be opened, or is larger than 2^38 blocks.
+    /// clock starts now. Fails if the source cannot be opened or is larger than 2^38 blocks.
     pub fn open(
         source: Arc<dyn Source>,
         depth: usize,
@@ -101,7 +101,7 @@ impl Live {
         first.map(|since| since + self.limit)
     }
 
-    /// Returns the completion of a read that has ended; `None` if it was given up.
+    /// Returns the completion of a read that has ended; `None` if the read was given up.
     fn complete(&mut self, result: ReadResult) -> Option<Completion> {
         let Some(index) = self.active.iter().position(|read| read.id == result.id) else {
             self.hung.retain(|id| *id != result.id);
@@ -281,13 +281,13 @@ impl Worker {
         }
     }
 
-    /// Returns when the source last answered; one job may take several reads.
+    /// Returns the time of the source's last answer; one job may take several reads.
     fn answered(&self) -> Instant {
         Instant::from_ns(self.answered.load(Ordering::Acquire))
     }
 
     fn send(&self, job: Job) {
-        // The thread only ends when the sender is dropped.
+        // The thread ends only when the sender is dropped.
         let _ = self.jobs.send(job);
     }
 
@@ -386,7 +386,7 @@ struct Search {
     all: u64,
     /// Number of blocks read so far, from the first.
     good: u64,
-    /// The end of the blocks that contain an unreadable block; `all` if none is known.
+    /// The end of a range known to contain an unreadable block; `all` if none is known.
     bound: u64,
     /// Number of blocks to read next.
     piece: u64,

@@ -147,7 +147,7 @@ impl Reader for FileReader {
     }
 }
 
-/// Returns true if blocks are unreadable: Linux reports EIO, ENODATA, EILSEQ or EREMOTEIO.
+/// Returns true if Linux reports unreadable blocks: EIO, ENODATA, EILSEQ or EREMOTEIO.
 #[cfg(target_os = "linux")]
 fn is_medium_error(error: &io::Error) -> bool {
     use rustix::io::Errno;

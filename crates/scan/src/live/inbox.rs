@@ -62,7 +62,7 @@ impl Inbox {
         shared.sent
     }
 
-    /// Waits until a result is available, or until an instant.
+    /// Waits until a result is available or the given instant is reached.
     pub fn wait(&self, until: Option<Instant>) {
         let mut shared = self.lock();
         while shared.queue.is_empty() && !shared.is_stopped {
@@ -96,7 +96,7 @@ impl Inbox {
         self.lock().lost.clone()
     }
 
-    /// Returns data of the last completion. Panics if it did not read these blocks.
+    /// Returns data read by the last completion. Panics if it did not read these blocks.
     pub fn data(&self, first: Lbn, sectors: SectorCount, sector: Bytes) -> ReadData {
         let last = self.lock().last.clone();
         let (from, data) = last.expect("nothing was read");

@@ -79,8 +79,8 @@ impl Scan<'_> {
     /// describes, until the scan is complete or stopped, or the device is lost. Writes of the
     /// foreground become reads of the same blocks, and [`spec`](Self::spec) is ignored.
     /// [`Self::alone_on`] runs the foreground without the scan. Fails if the model's geometry is
-    /// inconsistent. Panics if the requests or the blocks are those of another device, or the
-    /// scheduler is in the firmware.
+    /// inconsistent. Panics if the device refuses a request, the blocks are those of another
+    /// device, or the scheduler is in the firmware.
     pub fn run_on(
         &self,
         live: Live,
@@ -97,8 +97,8 @@ impl Scan<'_> {
     }
 
     /// Serves the first `requests` requests of the foreground without a scan. Fails if the model's
-    /// geometry is inconsistent. Panics if the requests are not for the device, or the scheduler is
-    /// in the firmware.
+    /// geometry is inconsistent. Panics if the device refuses a request or the scheduler is in the
+    /// firmware.
     pub fn alone_on(&self, live: Live, requests: u64) -> Result<ForegroundReport, InputError> {
         let (_, foreground) = self.serve_on(live, None, ScanObserver::new(None, requests))?;
         Ok(foreground)
@@ -200,8 +200,8 @@ impl<D: Device, S: FnMut(&Delivery)> SequentialPass<D, S> {
     }
 
     /// Reads in real time, by the clock of `inbox`, until everything is delivered, the pass has
-    /// given up, the source is lost, or the inbox is stopped. Does not wait for reads that are then
-    /// in progress.
+    /// given up, the source is lost, or the inbox is stopped. Does not wait for reads still in
+    /// progress.
     pub fn run(&mut self, inbox: &Inbox) {
         while !self.is_over() && !inbox.is_stopped() && inbox.lost().is_none() {
             let (now, event) = (inbox.now(), self.next_event());

@@ -101,7 +101,7 @@ impl Crossing {
 
 /// Calls `find` with the means along a line, and with each replication to obtain an interval.
 /// `find` gets `None` for a saturated load. If it returns a range for any replication, the result
-/// is a range too, which covers the intervals of the lower ends and of the upper ends.
+/// is also a range. It covers the intervals of the lower ends and of the upper ends.
 fn search(
     estimates: &[(f64, Option<&Estimate>)],
     find: impl Fn(&[(f64, Option<f64>)]) -> Option<Crossing>,
@@ -354,7 +354,8 @@ impl Level {
 
 /// Returns the load at which the metric first reaches `level`; `None` if there are no loads. At a
 /// saturated load the metric is `None` and counts as above every level. Between two loads the
-/// reciprocal of the metric is interpolated, as that of a response time is linear near saturation.
+/// reciprocal of the metric is interpolated, as that of a response time is linear close to
+/// saturation.
 fn first_reaching(steps: &[(f64, Option<f64>)], level: f64) -> Option<Crossing> {
     let is_beyond = |(_, value): &(f64, Option<f64>)| value.is_none_or(|value| value >= level);
     let (last, _) = *steps.last()?;
@@ -410,7 +411,7 @@ fn difference([of, to]: [&Outcome; 2], metric: Metric, is_unbounded: bool) -> Op
 }
 
 /// Returns the load above which the difference stays positive; `None` if there are no differences.
-/// It is interpolated, or only a range if a load next to it is saturated.
+/// The load is interpolated, or only a range if a neighbouring load is saturated.
 fn last_above(steps: &[(f64, Option<f64>)]) -> Option<Crossing> {
     let known = steps.iter().filter_map(|(x, d)| Some((*x, (*d)?)));
     let known: Vec<(f64, f64)> = known.collect();
@@ -449,7 +450,7 @@ pub(super) const SATURATES: CheckInfo = CheckInfo {
     },
 };
 
-/// Returns the range in which saturation begins: between the last unsaturated load and the next.
+/// Returns the range in which saturation begins: from the last unsaturated load to the next load.
 fn saturation(line: &Line, results: &Results<'_>) -> Option<Quantity> {
     let is_saturated = |(_, point): &(f64, Point)| results.outcome(point).is_saturated;
     let (last, _) = line.steps.last()?;

@@ -111,7 +111,7 @@ impl Number {
     }
 }
 
-/// The range from `at_least` to `at_most`, both included; it has no end where one is absent.
+/// The range from `at_least` to `at_most`, both included; an absent bound sets no limit.
 #[derive(Clone, Copy)]
 pub(super) struct Bounds {
     pub(super) at_least: Option<f64>,
@@ -170,7 +170,7 @@ pub(super) struct Keys<'a> {
 }
 
 impl Keys<'_> {
-    /// Fails if a key is left, which `check` does not know.
+    /// Fails if a key is left, because `check` does not know that key.
     pub(super) fn finish(self, check: &CheckInfo) -> Result<(), InputError> {
         let Some(key) = self.left.keys().next() else {
             return Ok(());
@@ -312,12 +312,12 @@ impl Keys<'_> {
         self.value(key, "a string", |value| value.as_str().map(str::to_owned))
     }
 
-    /// Returns the value of `tie`, 0 if it is absent: see [`Bounds`].
+    /// Returns the value of `tie`, or 0 if it is absent. See [`Bounds`].
     pub(super) fn tie(&mut self) -> Result<f64, InputError> {
         Ok(self.share("tie")?.unwrap_or(0.0))
     }
 
-    /// Reads `tie`, and `at_least` and `at_most`, one of which may be absent.
+    /// Reads `tie`, `at_least` and `at_most`; either of the last two may be absent, but not both.
     pub(super) fn bounds(&mut self) -> Result<Bounds, InputError> {
         let (at_least, at_most) = (self.number("at_least")?, self.number("at_most")?);
         let tie = self.tie()?;
@@ -385,7 +385,7 @@ const UNBOUNDED: &[&str] = &[
     "waiting_",
 ];
 
-/// Returns true if `metric`, or the one that it is a multiple of, grows without bound.
+/// Returns true if `metric`, or the metric of which it is a multiple, grows without bound.
 pub(super) fn is_unbounded(columns: &[Column], metric: Metric) -> bool {
     let column = &columns[metric.0];
     match column.multiple(columns, |_| None) {
@@ -415,7 +415,7 @@ mod tests {
     }
 
     /// With a tie of 2 %, an interval that contains 1 may reach up to 1.02, but one that is wholly
-    /// above 1 fails however near it is.
+    /// above 1 fails however close it is.
     #[test]
     fn a_tie_holds_and_a_difference_does_not() {
         let bounds = Bounds::new(None, Some(1.0), 0.02);

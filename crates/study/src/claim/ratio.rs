@@ -127,9 +127,9 @@ impl Ratio {
     }
 }
 
-/// Returns the ratios of `of` to `to` in `cells`, matched on the axes that neither names. If the
-/// metric grows without bound, the ratio is infinite where only `of` is saturated, and 0 where only
-/// `to` is. A ratio is `None` if a metric is missing, or if both are 0.
+/// Returns the ratios of `of` to `to` in `cells`, matched on the axes that neither side names. If
+/// the metric grows without bound, the ratio is infinite where only `of` is saturated, and 0 where
+/// only `to` is. A ratio is `None` if a metric is missing or both are 0.
 pub(super) fn ratios(
     results: &Results<'_>,
     metric: Metric,
@@ -171,9 +171,9 @@ fn groups(all: Vec<RatioAt>, over: usize) -> Vec<(Point, Vec<Option<Estimate>>)>
     groups
 }
 
-/// Returns the geometric mean of ratios, whose interval comes from the means of each replication.
-/// It does not matter which side is the base, because the mean of the reciprocals is the reciprocal
-/// of the mean. Returns `None` if there are no ratios, or if one is infinite and another is 0.
+/// Returns the geometric mean of ratios, with an interval from the means of each replication. It
+/// does not matter which side is the base, because the mean of the reciprocals is the reciprocal of
+/// the mean. Returns `None` if there are no ratios, or if one is infinite and another is 0.
 fn mean(all: &[&Estimate]) -> Option<Estimate> {
     let over_all = |value: &dyn Fn(&Estimate) -> f64| {
         let logarithms = all.iter().map(|estimate| value(estimate).ln());
@@ -283,8 +283,7 @@ pub(super) const ORDER: CheckInfo = CheckInfo {
         let cells = keys.cells()?;
         let slack = keys.share("slack")?.unwrap_or(0.0);
         let bounds = Bounds::new(None, Some(1.0 + slack), keys.tie()?);
-        // The numbers are the ratios of each side to the next, which may be at most 1 plus the
-        // slack.
+        // Each number is the ratio of one side to the next, and may be at most 1 plus the slack.
         Ok(Check::new(true, move |results| {
             let mut tally = Tally::new(&bounds, results.axes);
             for pair in ascending.windows(2) {

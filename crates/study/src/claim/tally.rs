@@ -17,8 +17,8 @@ struct Entry {
     number: Number,
     /// Its mean, or the finite end of its range.
     mean: f64,
-    /// The number, rounded to two digits of its interval, or with enough digits to differ from a
-    /// bound that it exceeds.
+    /// The number, rounded so that its half-width has two digits, or with enough digits to differ
+    /// from a bound that it exceeds.
     text: String,
 }
 
@@ -127,9 +127,9 @@ impl<'a> Tally<'a> {
     }
 }
 
-/// Formats a number to two digits of its interval, as in `1.115 ± 0.010`, or with `text` if it has
-/// no interval. A number that differs from a bound by more than its interval differs in these
-/// digits, too.
+/// Formats a number so that its half-width has two digits, as in `1.115 ± 0.010`, or with `text` if
+/// it has no interval. A number that differs from a bound by more than its interval differs in
+/// these digits, too.
 fn estimate_text(estimate: &Estimate, text: impl Fn(f64) -> String) -> String {
     let alone = text(estimate.mean);
     match estimate.half_width {
@@ -142,7 +142,7 @@ fn estimate_text(estimate: &Estimate, text: impl Fn(f64) -> String) -> String {
     }
 }
 
-/// Formats a number with four digits, or all digits before the decimal point.
+/// Formats a number with four digits, or with more if it has more before the decimal point.
 fn four_digits(number: f64) -> String {
     format_digits(number, 4)
 }
@@ -292,7 +292,7 @@ mod tests {
         assert_eq!(below_one.describe(four_digits), "at most 1");
     }
 
-    /// 6 divided by 2 to 4 is 1.5 to 3, whose farther end is 1 away from 2.
+    /// 6 divided by 2 to 4 is 1.5 to 3. The farther end is 1 away from 2.
     #[test]
     fn the_interval_of_the_base_alone_counts_too() {
         let base = |half| Quantity::At(Estimate::new(3.0, Some(half), Vec::new()));

@@ -99,7 +99,7 @@ fn each_check_reads_the_keys_that_it_lists_and_no_others() {
     }
 }
 
-/// Judges a claim by these replications of each policy and load; a cell without any is saturated.
+/// Judges a claim by these replications of each policy and load; a cell with none is saturated.
 fn judge(claim: &str, means: [[&[f64]; 3]; 3]) -> Judgement {
     judge_of("response_ms_mean", claim, means)
 }
@@ -142,7 +142,7 @@ fn ratios_are_matched_on_the_other_axes() {
         )
     };
     let means = [[TEN, TEN, &[]], [ELEVEN, TWELVE, &[]], [TEN, TEN, TEN]];
-    // 1.1 and 1.2; the third pair is saturated and cannot be compared.
+    // The ratios are 1.1 and 1.2; the third pair is saturated and cannot be compared.
     assert_eq!(
         verdict(&claim("at_least = 1.1\nat_most = 1.2"), means),
         Verdict::Holds
@@ -188,7 +188,7 @@ fn many_cells_are_compared_with_one() {
              of = {{ policy = [\"b\", \"c\"] }}\nto = {{ policy = \"a\" }}\n{bounds}"
         )
     };
-    // The ratios are 1.1 three times and 1.2 three times.
+    // Three ratios are 1.1, and three are 1.2.
     let means = [[TEN; 3], [ELEVEN; 3], [TWELVE; 3]];
     assert_eq!(
         verdict(&claim("at_least = 1.1\nat_most = 1.2"), means),
@@ -395,7 +395,7 @@ fn saturation_is_above_the_last_unsaturated_load() {
     assert_eq!(verdict(&claim(ratio), idle), Verdict::Unsure);
 }
 
-/// The mean reaches the level, but one replication of four never does.
+/// The mean reaches the level, but one of four replications never does.
 #[test]
 fn a_load_is_unsure_if_replications_disagree() {
     let claim = |more: &str| {
@@ -556,7 +556,7 @@ fn equivalence_does_not_depend_on_the_base() {
         assert_eq!(verdict(&claim("25 %", of, to), means), Verdict::Holds);
         assert_eq!(verdict(&claim("24.9 %", of, to), means), Verdict::Fails);
     }
-    // From 8.5 to 9.5 is within 25 % of 10; whether it is within 10 % is unsure.
+    // The interval from 8.5 to 9.5 is within 25 % of 10, but only partly within 10 %.
     let wide: [[&[f64]; 3]; 3] = [
         [&[8.8, 9.0, 9.2], TEN, TEN],
         [&[10.0, 10.0, 10.0], TEN, TEN],
@@ -605,7 +605,7 @@ fn one_value_must_hold_in_all_cells() {
     assert_eq!(judged.verdict, Verdict::Holds);
     assert_eq!(judged.ours, "with b: 1.1 to 1.2 in 2 cells");
     assert_eq!(judged.numbers.len(), 2);
-    // Without another side the metric itself is checked; a saturated cell is beyond any bounds.
+    // Without another side the metric itself is checked; a saturated cell is outside any bounds.
     let alone = "check = \"exists\"\nmetric = \"response_ms_mean\"\namong = \"policy\"\n\
                  at_least = 12\nwhere = { load = 2 }";
     assert_eq!(judge(alone, means).ours, "with b: 12");

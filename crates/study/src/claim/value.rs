@@ -142,7 +142,7 @@ pub(super) const EXISTS: CheckInfo = CheckInfo {
 };
 
 /// Checks the ratios to `to` if it is present, otherwise the metric itself. Returns the finding on
-/// the best value: the one with the fewest failing cells, then the fewest unsure ones.
+/// the best value: the one with the fewest failing cells and, among equals, the fewest unsure ones.
 fn exists(
     results: &Results<'_>,
     subject: &Subject,

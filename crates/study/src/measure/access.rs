@@ -3,11 +3,11 @@
 //! time to serve requests that are all waiting at the start, with no further arrivals (section
 //! 4.1).
 //!
-//! For `access` the first request of the workload's first stream is served, which positions the
-//! head. Then the drive estimates the time of each request of the last stream, both at its own
-//! angle and as if it began at certain other angles of its track, but serves none of them. For
-//! `drain` the requests of the warm-up are served first, one at a time, to position the arm; then
-//! all others arrive together, whatever their arrival times.
+//! `access` serves the first request of the workload's first stream, to position the head. Then the
+//! drive estimates the time of each request of the last stream, both at its own angle and as if it
+//! began at certain other angles of its track, but serves none of them. `drain` first serves the
+//! requests of the warm-up, one at a time, to position the arm; then all others arrive together,
+//! whatever their arrival times.
 
 use diskarm_core::device::Device;
 use diskarm_core::drive::Drive;
@@ -50,7 +50,7 @@ pub(super) const INFO: MeasureInfo = MeasureInfo {
 };
 
 /// The number of angles on each track. They are in the middle of equal parts of the revolution that
-/// begins at the head: exactly at the head, rounding would make it zero or a revolution.
+/// begins at the head: exactly at the head, rounding would make the wait zero or a revolution.
 const ANGLES: usize = 24;
 
 pub(super) fn run(simulation: &Simulation<'_>, stop: Stop<'_>) -> Result<RunOutcome, String> {
@@ -165,7 +165,7 @@ fn generated_requests<'a>(simulation: &Simulation<'a>) -> Result<&'a GeneratedRe
     }
 }
 
-/// Serves a request on an idle drive; returns the time when it is finished.
+/// Serves a request on an idle drive, and returns the time at which it is finished.
 fn serve(drive: &mut Drive, now: Instant, request: Request) -> Result<Instant, String> {
     let submitted = drive.submit(now, request);
     submitted.map_err(|error| error.to_string())?;

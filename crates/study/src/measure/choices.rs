@@ -1,8 +1,8 @@
 //! The choices of a policy: whether the chosen request has the shortest seek of all waiting
 //! requests, the shortest rotational wait, both or neither (liu05, section 5.3.3, figure 5.4).
 //!
-//! A request that arrives when no other is waiting counts as a decision with both. Requests that
-//! tie, such as those on one cylinder, all count as the shortest.
+//! A request that arrives when no other is waiting counts as having both. Requests that tie, such
+//! as those on one cylinder, all count as the shortest.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

@@ -1,5 +1,5 @@
-//! Response times and their parts: the measure `responses` of nearly every study, and `parts`,
-//! which adds the metrics of the device's parts: disks, caches and others.
+//! Response times and their parts: the measure `responses`, which nearly every study uses, and
+//! `parts`, which adds the metrics of the device's parts: disks, caches and others.
 
 use diskarm_core::device::{ComponentReport, Work};
 use diskarm_core::report::{Report, RequestTotals};
@@ -22,7 +22,6 @@ pub(super) const PARTS: MeasureInfo = MeasureInfo {
     columns: || names(part_columns(&Report::new(0), &[])),
 };
 
-/// A column, and its value in a run.
 type MeasuredColumn = (Column, Option<f64>);
 
 fn names(columns: Vec<MeasuredColumn>) -> Vec<Column> {

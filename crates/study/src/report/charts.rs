@@ -297,7 +297,7 @@ fn edges(numbers: &[f64]) -> Vec<f64> {
     ends[0].into_iter().chain(between).chain(ends[1]).collect()
 }
 
-/// Returns the line for one value of the series axis. It has no points if its cell has no metrics.
+/// Returns the line for one value of the series axis, without points if its cell has no metrics.
 fn density_series(
     results: &Results<'_>,
     density: &Density,

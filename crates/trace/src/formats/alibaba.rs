@@ -1,4 +1,4 @@
-//! Block traces of Alibaba's cloud.
+//! Block traces from Alibaba's cloud.
 
 use crate::format::{Format, FormatInfo, OpenResult, Options, TimeOrigin};
 use crate::lines::{Field, first_fields, is_whole};

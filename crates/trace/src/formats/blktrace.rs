@@ -22,7 +22,7 @@ use crate::time::TimeUnit;
 /// # What it does
 /// Reads records of 48 bytes, each followed by a payload, in the byte order of their magic. A
 /// request arrives when it is issued to the device (`D`) and completes with the first completion
-/// (`C`) that covers it, or when completions of its parts have covered it; optionally, it arrives
+/// (`C`) that covers it, or when completions of its parts together cover it; optionally, it arrives
 /// when it enters the block layer (`Q`). A requeue cancels an issue. Requests without data, such as
 /// discards and flushes, are ignored and counted; other events are not requests. Devices are named
 /// `major,minor`. Opening `x.blktrace.0`, or the name `x`, opens all of `x.blktrace.N`. Arrivals
@@ -30,7 +30,7 @@ use crate::time::TimeUnit;
 ///
 /// # Origin
 /// `struct blk_io_trace` and the action codes of Linux's `include/uapi/linux/blktrace_api.h`,
-/// version 7; blkparse 1.2.0 reads the same.
+/// version 7, which blkparse 1.2.0 also reads.
 ///
 /// # Cost
 /// One pass; memory for the outstanding requests, at most 4,096.
@@ -60,7 +60,7 @@ use crate::time::TimeUnit;
 /// ```
 pub struct BlkTrace;
 
-/// Bytes of a record without the payload.
+/// The number of bytes of a record without its payload.
 const RECORD: usize = 48;
 
 /// "eat" and the version, 7.
@@ -197,7 +197,7 @@ impl Events {
         Ok(Some(order.u64(bytes, 8)))
     }
 
-    /// Takes the next event, which is buffered; `None` if it is not about data.
+    /// Takes the next event, which is buffered. Returns `None` if it does not concern data.
     #[inline]
     fn take(&mut self, metadata: &mut TraceMetadata) -> Result<Option<Event>, TraceError> {
         let location = Location::Byte(self.source.offset());
@@ -250,7 +250,7 @@ fn event(
         return Ok(None);
     }
     let length = u64::from(order.u32(bytes, 24));
-    // A command that a process sent directly to the device names no blocks.
+    // A command that a process sent directly to the device does not name blocks.
     if length == 0 || word & (READ | WRITE) == 0 || word & (DISCARD | PASSTHROUGH) != 0 {
         if action == Action::Issue {
             metadata.ignore(match word {

@@ -17,9 +17,9 @@ use crate::text::TextRows;
 ///
 /// # What it does
 /// Reads rows of five fields, separated by spaces or tabs: arrival in milliseconds with decimals,
-/// in ascending order; device; first block and number of blocks, in 512-byte sectors; flags,
-/// hexadecimal with or without `0x`, whose bit 0 means read. The other bits (DiskSim's time limits
-/// and mapping) are ignored, but the flags must be below 2^32.
+/// in ascending order; device; first block and number of blocks, in 512-byte sectors; flags in
+/// hexadecimal, with or without `0x`, of which bit 0 means read. The other bits (DiskSim's time
+/// limits and mapping) are ignored, but the flags must be below 2^32.
 ///
 /// # Origin
 /// The default input format of DiskSim 4.0, which reads flags as C's `%x`. Flags written in
@@ -55,7 +55,7 @@ impl Format for DiskSim {
 
     const WRITER: Option<fn() -> Box<dyn RowWriter>> = Some(|| Box::new(Writer));
 
-    /// Accepts a first line of numbers, if some line has a decimal point or `0x`.
+    /// Returns true if the first line has only numbers and some line has a decimal point or `0x`.
     fn sniff(head: &[u8]) -> bool {
         let first = head_lines(head).next().unwrap_or_default();
         let is_number = |byte: u8| byte.is_ascii_hexdigit() || b".-xX".contains(&byte);
@@ -106,7 +106,7 @@ fn record(row: &Row<'_>, previous: &mut Instant) -> Result<Record, TraceError> {
 }
 
 fn parse_flags(text: &[u8]) -> Option<u32> {
-    // Nearly all flags are one digit.
+    // Nearly all flags have one digit.
     if let [digit @ b'0'..=b'9'] = text {
         return Some((digit - b'0').into());
     }

@@ -137,7 +137,7 @@ fn parse_v2(
     Ok(None)
 }
 
-/// Returns the request of a row with the fields `names`, of which the last two are in `words`.
+/// Returns the request of a row with the fields `names`, the last two of which are in `words`.
 #[inline]
 fn request<'a>(
     row: &'a Row<'a>,
@@ -178,7 +178,7 @@ fn operation(action: &Field<'_>, metadata: &mut TraceMetadata) -> Result<Option<
     Ok(None)
 }
 
-/// Writes version 3. Each device becomes a file named by its number, which is added at first use.
+/// Writes version 3. Each device becomes a file named after its number and added at first use.
 #[derive(Default)]
 struct Writer {
     has_begun: bool,

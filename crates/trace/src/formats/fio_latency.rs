@@ -21,12 +21,12 @@ use crate::time::TimeUnit;
 /// The arrival is the completion minus the latency, but not before the start.
 ///
 /// # Origin
-/// The manual of fio 3.33, "Log File Formats", and logs that it wrote with `log_offset=1`. Without
-/// that option there are five fields and no offset, which is refused. Before fio 3.0, latencies
-/// were in microseconds; a note warns if they seem to be.
+/// The manual of fio 3.33, "Log File Formats", and logs that fio wrote with `log_offset=1`. Logs
+/// written without that option have five fields and no offset, and are refused. Before fio 3.0,
+/// latencies were in microseconds; a note warns if they seem to be.
 ///
 /// # When it is bad
-/// Completions are whole milliseconds, so arrivals are accurate to a millisecond only. A log of
+/// Completions are whole milliseconds, so arrivals are accurate only to the millisecond. A log of
 /// averages (`log_avg_msec`) looks the same but has no individual requests.
 ///
 /// # Example
@@ -58,7 +58,7 @@ impl Format for Latency {
         carries: "arrivals (to a millisecond) and responses; one device",
     };
 
-    /// Returns true for five or more fields, separated by `, `, of which the third is a direction.
+    /// Returns true for five or more fields, separated by `, `, the third of which is a direction.
     fn sniff(head: &[u8]) -> bool {
         let first = head_lines(head).next().unwrap_or_default();
         let fields: Vec<&[u8]> = fields(first).collect();

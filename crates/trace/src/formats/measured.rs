@@ -19,13 +19,14 @@ use crate::text::TextRows;
 /// `R` or `W`; `observed`, an optional column, is empty, `hit` or `miss` for a read, or
 /// `two_disconnects` or `three_disconnects` for a write; `lbn` and `sectors` are in 512-byte
 /// sectors; `response_us` is the time from issue to completion, `think_us` from that completion to
-/// the next issue, both in microseconds with decimals. Lines end in LF or CRLF, which the last may
-/// lack. Other columns are errors: if they were ignored, a misspelt `observed` would look absent.
+/// the next issue, both in microseconds with decimals. Lines end in LF or CRLF, which the last line
+/// may lack. Other columns are errors: if they were ignored, a misspelt `observed` would look
+/// absent.
 ///
 /// # Origin
 /// The format of the validation measurements published with DiskSim 4.0. Requests were issued one
 /// at a time, so a record has no arrival. If the measurement was never interrupted, its issue time
-/// is the sum of all earlier responses and pauses; the replay must decide this.
+/// is the sum of all earlier responses and pauses; the replay must decide whether that is so.
 ///
 /// # When it is bad
 /// Quotes, and spaces around commas, are refused. A last row truncated within its last digits looks
@@ -63,7 +64,7 @@ impl Format for Measured {
     const WRITER: Option<fn() -> Box<dyn RowWriter>> = Some(|| Box::<Writer>::default());
 
     /// Returns true if the first line has two of the column names. If it lacks others, the file is
-    /// then refused with the name of a missing column.
+    /// refused with the name of a missing column.
     fn sniff(head: &[u8]) -> bool {
         let header = head_lines(head).next().unwrap_or_default();
         let names = header.split(|byte| *byte == b',');

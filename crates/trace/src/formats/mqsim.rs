@@ -12,7 +12,7 @@ use crate::time::TimeUnit;
 ///
 /// # What it does
 /// Reads rows of five whole numbers, separated by spaces: arrival in nanoseconds; device; the first
-/// block and the number of blocks, which have 512 bytes; 1 for a read, 0 for a write.
+/// block and the number of 512-byte blocks; 1 for a read, 0 for a write.
 ///
 /// # Origin
 /// A. Tavakkol, J. Gómez-Luna, M. Sadrosadati, S. Ghose, O. Mutlu: MQSim (FAST 2018), and the

@@ -1,4 +1,4 @@
-//! Traces of the Storage Performance Council, as in the UMass repository.
+//! Traces in the format of the Storage Performance Council, as in the UMass repository.
 
 use diskarm_core::request::Op;
 
@@ -17,13 +17,13 @@ use crate::time::TimeUnit;
 ///
 /// # What it does
 /// Reads comma-separated rows `ASU,LBA,size,opcode,timestamp`: the unit, which becomes the device;
-/// the first block, of 512 bytes; the size in bytes; `R` or `W` in either case; seconds with
-/// decimals. Further fields are optional in the format and are ignored.
+/// the first block, of 512 bytes; the size in bytes; `R` or `W`, in upper or lower case; seconds
+/// with decimals. Further fields are optional in the format and are ignored.
 ///
 /// # Origin
 /// SPC Trace File Format Specification, revision 1.0.1: the OLTP (Financial1, Financial2) and
-/// search engine (WebSearch1 to 3) traces of the UMass Trace Repository. A size that is not a
-/// multiple of the block size, which the format allows, is widened to whole blocks and counted.
+/// search engine (WebSearch1 to 3) traces of the UMass Trace Repository. The format allows sizes
+/// that are not multiples of the block size; they are widened to whole blocks and counted.
 ///
 /// # When it is bad
 /// No responses. A last row truncated within its time looks complete.

@@ -1,4 +1,4 @@
-//! Binary traces of HP Laboratories, SRT 1.3.
+//! Binary traces from HP Laboratories, in the SRT 1.3 format.
 
 use diskarm_core::request::Op;
 use diskarm_core::units::{Instant, Span};
@@ -22,22 +22,23 @@ use crate::time::TimeUnit;
 /// microseconds since the trace's date; words 4 and 5 are the start and end of its service, in
 /// microseconds after that. Word 6 is the size in bytes and word 7 the address in sectors, whose
 /// size the header gives; both are converted to 512-byte blocks. Bits 8 to 15 of word 8 are the
-/// unit, which becomes the device: sections of one disk share its addresses. Word 11 has flags: bit
-/// 0 means read, bit 8 asynchronous. Word 13, in version 4, is the queue length on arrival,
-/// including the request itself. Records of other types are ignored and counted.
+/// unit, which becomes the device. The sections of a disk belong to one unit, because they share
+/// one address space. Word 11 has flags: bit 0 means read, bit 8 asynchronous. Word 13, in version
+/// 4, is the queue length on arrival, including the request itself. Records of other types are
+/// ignored and counted.
 ///
 /// # Origin
 /// The traces of C. Ruemmler and J. Wilkes: UNIX disk access patterns (USENIX Winter 1993), of
 /// which worthington94 used cello and snake; the fields were checked with one week of hplajw.
 /// There, 44,482 of the 44,519 queue lengths are one more than the number of requests that had
-/// arrived and were not completed.
+/// arrived but not yet completed.
 ///
 /// # Cost
 /// One pass, no allocation per record; memory for the header.
 ///
 /// # When it is bad
 /// Disks of several sector sizes in one trace are refused. A record with an invalid size ends the
-/// trace, even if invalid records are skipped: the start of the next one is unknown.
+/// trace, even if invalid records are skipped, because the start of the next one is unknown.
 ///
 /// # Example
 /// ```
@@ -59,9 +60,9 @@ const MAGIC: &[u8] = b"$$TR_IOREC-1.3";
 /// The maximum size of a header in bytes.
 const MAX_HEADER: usize = 128 * 1024;
 
-/// Words of an I/O record without the queue length.
+/// The number of words in an I/O record without the queue length.
 const MIN_WORDS: usize = 13;
-/// More than any known record has.
+/// The maximum number of words in a record; known records have fewer.
 const MAX_WORDS: usize = 64;
 
 const FORM_FEED: u8 = 0x0c;

@@ -1,4 +1,4 @@
-//! Block traces of Tencent's cloud.
+//! Block traces from Tencent's cloud.
 
 use crate::format::{Format, FormatInfo, OpenResult, Options, TimeOrigin};
 use crate::lines::{Field, first_fields, is_whole};
@@ -11,15 +11,15 @@ use crate::time::TimeUnit;
 ///
 /// # What it does
 /// Reads comma-separated rows of five whole numbers: the arrival in seconds since 1970; the first
-/// block and the number of blocks, which have 512 bytes; 0 for a read, 1 for a write; the volume,
-/// which becomes the device. Arrivals are relative to the first record.
+/// block and the number of 512-byte blocks; 0 for a read, 1 for a write; the volume, which becomes
+/// the device. Arrivals are relative to the first record.
 ///
 /// # Origin
 /// Y. Zhang, P. Huang, K. Zhou, H. Wang, J. Hu, Y. Ji, B. Cheng: OSCA (USENIX ATC 2020), and the
 /// README of the traces at SNIA IOTTA.
 ///
 /// # When it is bad
-/// Times are whole seconds: all requests of a second arrive together. No responses.
+/// Times are whole seconds, so all requests within a second arrive together. No responses.
 ///
 /// # Example
 /// ```
@@ -53,7 +53,7 @@ impl Format for Tencent {
         carries: "arrivals in whole seconds, and devices; no responses",
     };
 
-    /// Returns true for five whole numbers with a time after 2001 first and a request type fourth.
+    /// Returns true for five whole numbers, the first a time after 2001, the fourth a request type.
     fn sniff(head: &[u8]) -> bool {
         first_fields::<5>(head, b',').is_some_and(|[time, offset, size, op, volume]| {
             time.len() == 10

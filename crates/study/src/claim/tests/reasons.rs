@@ -12,7 +12,7 @@ fn with_known(known: &str) -> String {
     )
 }
 
-/// Ratios of 0.5, 1.5 and 1.2, of which the last two fail.
+/// Ratios of 0.5, 1.5 and 1.2, the last two of which fail.
 const TWO_FAIL: [[&[f64]; 3]; 3] = [
     [&[5.0], &[15.0], &[12.0]],
     [&[10.0], &[10.0], &[10.0]],
@@ -44,7 +44,7 @@ fn a_reason_explains_only_what_is_within_its_bounds() {
 }
 
 /// A number is outside the bounds only if its whole interval is: 1.5 with a half-width of 4.303
-/// times 0.1 / sqrt(3), which is 0.248, reaches down to 1.252.
+/// times 0.1 / sqrt(3), or 0.248, reaches down to 1.252.
 #[test]
 fn an_interval_that_reaches_the_bounds_is_within() {
     let runs: [[&[f64]; 3]; 3] = [
