@@ -131,7 +131,7 @@ fn add(section: &mut Section, key: &Key, name: &str, spec: &Spec) {
     section.push((name, shown));
 }
 
-/// Returns a value as JSON, times in milliseconds.
+/// Returns a value as JSON, with times in milliseconds.
 fn value_json(value: spec::Value) -> Value {
     match value {
         spec::Value::Text(text) => text.into(),
@@ -157,7 +157,7 @@ fn decimal(bytes: u64) -> String {
     format!("{:.3} {name}", bytes as f64 / unit)
 }
 
-/// Returns a line for every value that is not off, zero, or one host sector per physical sector.
+/// Puts each value on a line, unless it is off, zero, or one host sector per physical sector.
 fn section_text(section: &Section) -> String {
     let mut text = String::new();
     let count = |name| {

@@ -119,7 +119,7 @@ impl TraceReplay {
 /// The times at which the requests of a trace are issued.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Issue {
-    /// At their arrival times; like [`Self::Pauses`] if the trace has none.
+    /// At their arrival times; like [`Self::Pauses`] if the trace has no arrival times.
     #[default]
     Traced,
     /// One at a time, with the measured pauses between each completion and the next arrival.

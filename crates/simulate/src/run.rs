@@ -19,7 +19,7 @@ pub struct Run {
     pub streams: Vec<RequestTotals>,
     /// Time windows, if requested.
     pub windows: Option<Vec<Window>>,
-    /// The traced device of each disk, and its results, if there are several disks.
+    /// The traced device and the report of each disk, if there are several disks.
     pub disks: Vec<(Origin, Report)>,
     /// The parts of the device that report their own metrics: disks as they were when the last
     /// request was completed; caches, failures and rebuilds as they were when the device was idle.
@@ -32,7 +32,7 @@ pub struct Run {
     pub replayed: Option<ReplayInfo>,
     /// True if requests of an open load arrived faster than the drive served them.
     pub is_saturated: bool,
-    /// True if a [`Progress`](crate::Progress) stopped it; the report then covers its first part.
+    /// True if a [`Progress`](crate::Progress) stopped the run; the report then covers its start.
     pub is_stopped: bool,
 }
 
@@ -48,7 +48,7 @@ pub fn doubts(runs: &[Run]) -> Vec<String> {
 /// Returns the longest list of warnings. A warning that is not in all lists is preceded by the name
 /// of its list.
 pub fn combined_doubts(named: &[(String, Vec<String>)]) -> Vec<String> {
-    // Of several longest lists, the first.
+    // The first of several longest lists counts.
     let longest = named.iter().rev().max_by_key(|(_, doubts)| doubts.len());
     let doubts = longest.iter().flat_map(|(name, doubts)| {
         doubts.iter().map(move |doubt| {
@@ -131,7 +131,7 @@ fn seconds(at: Instant) -> f64 {
     (at - Instant::START).as_s()
 }
 
-/// The ratio of the mean responses of two simulations; above 1 if the second is faster.
+/// The factor by which one simulation's mean response is shorter than another's.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Speedup {
     /// The ratio of the means.

@@ -10,7 +10,7 @@ use diskarm_core::request::{Op, Request};
 use diskarm_core::spec;
 use diskarm_core::units::{Angle, Lbn, SectorCount};
 
-/// No buffer, one that reads ahead and keeps its data, and one that caches appending writes.
+/// No buffer, a buffer that reads ahead and keeps its data, and one that caches appending writes.
 const BUFFERS: [&str; 3] = [
     "",
     r#"[buffer]
@@ -109,7 +109,7 @@ proptest! {
         let all = follow(&spec, &layout, &rows);
         let first_part = follow(&spec, &layout, &rows[..cut]);
         prop_assert_eq!(first_part.rows(), &all.rows()[..cut]);
-        // Another response of the request at the cut changes none of the predictions up to it.
+        // A different response of the request at the cut changes none of the predictions up to it.
         rows[cut].response = Span::from_ms(wrong_ms as f64);
         let other = follow(&spec, &layout, &rows);
         let result = |row: &FollowedRequest| (row.predicted, row.trivial, row.is_locked);
@@ -118,11 +118,11 @@ proptest! {
         }
     }
 
-    /// A drive that differs from the model only in its angle and period is followed once these are
-    /// known, to 1 % of a revolution. Exceptions are rare requests whose sectors pass so close to
-    /// the arrival of the head that a smaller difference costs a revolution, and rare writes that
-    /// arrive just as the cache's data reach the media, so that they are either absorbed
-    /// immediately or wait.
+    /// A drive that differs from the model only in its angle and period is followed to within 1 %
+    /// of a revolution once these are known. Exceptions are rare requests whose sectors pass so
+    /// close to the arrival of the head that a smaller difference costs a revolution, and rare
+    /// writes that arrive just as the cache's data reach the media, so that they are either
+    /// absorbed immediately or wait.
     #[test]
     fn predictions_follow_a_drive_like_the_model(
         steps in stream(400..401),
