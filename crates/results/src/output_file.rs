@@ -168,7 +168,7 @@ impl NamedFile {
     }
 }
 
-/// Returns true if two paths lead to one regular file. (A device like /dev/null may be used twice.)
+/// Returns true if both paths lead to the same regular file. (Devices may be used twice.)
 fn is_same(a: &Path, b: &Path) -> bool {
     let standard_input = Path::new("/dev/stdin");
     let metadata = |path| {

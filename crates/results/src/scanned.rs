@@ -323,7 +323,7 @@ pub struct DeviceScan {
 pub struct Unreadable {
     pub block: u64,
     pub blocks: u64,
-    /// The location of the first block according to the model; `None` without one.
+    /// The location of the first block according to the model; `None` without a model.
     pub cylinder: Option<u32>,
     pub head: Option<u32>,
     pub sector: Option<u32>,

@@ -59,12 +59,12 @@ pub(crate) trait Config: fmt::Debug + Send + Sync {
         1
     }
 
-    /// Returns true if it only changes how one drive behaves.
+    /// Returns true if the device only changes how one drive behaves.
     fn is_behaviour(&self) -> bool {
         false
     }
 
-    /// Returns its number of blocks if the device below has `sectors`.
+    /// Returns the number of its blocks if the device below has `sectors`.
     fn capacity(&self, sectors: SectorCount) -> SectorCount {
         sectors
     }
@@ -246,7 +246,7 @@ pub struct PartMetric {
     pub key: &'static str,
     /// The heading of its column in tables, and its format; `None` if it is not in tables.
     pub cell: Option<(&'static str, CellFormat)>,
-    /// The name of its column in studies, which ends in its unit, and its title in charts.
+    /// The name of its column in studies, with the unit at the end, and its title in charts.
     pub column: Option<(&'static str, &'static str)>,
     /// Returns its value in the unit of its name; `None` if it does not exist.
     pub value: fn(&Work) -> Option<f64>,

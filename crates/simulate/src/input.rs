@@ -289,7 +289,7 @@ fn too_many_devices(record: &Record, name: &str, devices: &[u32]) -> Error {
 mod tests {
     use super::*;
 
-    /// Reads a trace of this many devices with 10 blocks each, followed by an invalid row.
+    /// Reads a trace of `devices` devices with 10 blocks each, followed by an invalid row.
     fn traced_end(devices: u32) -> Result<SectorCount, String> {
         let rows = (0..devices).map(|n| format!("{n}.0 {n} 0 10 1\n"));
         let text: String = rows.chain(["x\n".to_owned()]).collect();

@@ -36,7 +36,7 @@ pub struct Run {
     pub is_stopped: bool,
 }
 
-/// Returns the warnings about the runs of one simulation, whose disk failures may differ.
+/// Returns the warnings about one simulation's runs, whose disk failures may differ.
 pub fn doubts(runs: &[Run]) -> Vec<String> {
     let named = runs.iter().map(|run| {
         let seed = run.seed.map(|seed| format!("seed {seed}"));
@@ -150,7 +150,7 @@ impl Speedup {
 
 /// Returns the factor by which `fast` is faster than `slow`; `None` if a run counted no request.
 ///
-/// With several replications, the interval is Student's for the ratios of pairs of runs with the
+/// With several replications, the interval is Student's t for the ratios of pairs of runs with the
 /// same requests. For single runs it is calculated from the batch-means intervals of both as if
 /// they were independent: with the same requests their errors tend to have the same sign, so the
 /// interval is too wide rather than too narrow.

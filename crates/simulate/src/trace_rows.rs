@@ -119,7 +119,7 @@ impl TraceRows {
         self.trace.inner().changes()
     }
 
-    /// Returns an error if the rows ended at an invalid one.
+    /// Returns an error if the rows ended at an invalid row.
     pub fn finish(&mut self) -> Result<(), Error> {
         self.failure.take().map_or(Ok(()), Err)
     }

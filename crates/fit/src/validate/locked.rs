@@ -46,10 +46,10 @@ impl FollowedRequest {
 /// correction leads to a negative time.
 pub const FIRST: Instant = Instant::from_ns(1_000_000_000);
 
-/// Follows `rows` with the drive that `spec` describes. The first row is issued at [`FIRST`], each
-/// later one when the measured pause has passed since the measured completion of the previous one.
-/// Passes each observation to `each`, with true if the platter's angle was known at the time of
-/// issue. Panics if a request is beyond the end of the drive.
+/// Follows `rows` with the drive that `spec` describes. The first row is issued at [`FIRST`], and
+/// each later one when the measured pause has passed since the measured completion of the previous
+/// one. Passes each observation to `each`, with true if the platter's angle was known at the time
+/// of issue. Panics if a request is beyond the end of the drive.
 pub fn follow(
     spec: &Spec,
     layout: Arc<Layout>,

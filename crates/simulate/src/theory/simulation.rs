@@ -228,10 +228,10 @@ impl Group {
     }
 }
 
-/// A theoretical value, and the simulated one if there is one.
+/// A theoretical value, and the simulated value if there is one.
 #[derive(Debug, Serialize)]
 pub struct Value {
-    /// Its name for programs, which ends in its unit.
+    /// Its name for programs, with the unit at the end.
     pub name: &'static str,
     /// Its name in the table.
     #[serde(skip)]
@@ -296,7 +296,7 @@ pub(super) struct SimulatedMean {
 }
 
 impl SimulatedMean {
-    /// Returns the mean over at least two runs; `None` if one has no value.
+    /// Returns the mean over at least two runs; `None` if a run has no value.
     pub fn new(values: impl Iterator<Item = Option<f64>>) -> Option<Self> {
         let values: Vec<f64> = values.collect::<Option<_>>()?;
         let mean = values.iter().sum::<f64>() / values.len() as f64;

@@ -198,7 +198,7 @@ fn check(found: &Accuracy, same: f64, median_p95_ms: Option<[f64; 2]>, small: f6
 fn figures_match_an_example_calculated_by_hand() {
     let figures = PredictionFigures::of(&example(), 0..5).unwrap_or_else(|| panic!("five rows"));
     // An error of exactly half a revolution is not the same revolution; a quarter of a ms is still
-    // small. The ranks of three are 1.5 and 2.85, rounded up; of four, 2 and 3.8.
+    // small. The ranks for three errors are 1.5 and 2.85, rounded up; for four, 2 and 3.8.
     check(&figures.all.model, 0.6, Some([0.25, 1.0]), 0.4);
     check(&figures.all.trivial, 0.8, Some([0.1, 2.75]), 0.4);
     assert_eq!((figures.all.count, figures.unlocked), (5, 1));
