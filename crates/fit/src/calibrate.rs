@@ -9,9 +9,9 @@
 //!
 //! There are two kinds of traces ([`Clock`]). If the times between requests were also measured, the
 //! completions give the platter's angle throughout, and every response shows whether the arm
-//! arrived before or after its sector. If they are nominal, the angle of each request is unknown:
-//! waits are uniform over a revolution, and overheads and seek times show only at the edges of this
-//! range.
+//! arrived before or after its sector. If these times are nominal, the angle of each request is
+//! unknown: waits are uniform over a revolution, and only the edges of this range reveal overheads
+//! and seek times.
 //!
 //! Nothing is random, and everything runs on one thread, so equal traces give equal results.
 //!
@@ -54,14 +54,14 @@ pub struct Calibration {
     /// Numbers that the trace determines.
     pub fitted: Vec<FittedNumber>,
     pub covariance: Covariance,
-    /// Undetermined numbers: keys keep their given values, seek times follow their neighbours.
+    /// Undetermined numbers: keys keep their given values, and seek times follow their neighbours.
     pub undetermined: Vec<Quantity>,
     /// The share of the requests that the fitted drive explains: their responses are more likely
     /// under its predictions, with the scatter of its errors, than as outliers.
     pub explained_fraction: f64,
     pub unexplained_requests: u64,
-    /// The classes in which at least ten requests, and at least a tenth of all, are unexplained, in
-    /// descending order of that number.
+    /// The classes in which at least ten requests, and at least a tenth of all, are unexplained,
+    /// the class with the most first.
     pub unexplained: Vec<Class>,
     /// The comparison with the given drive on held-back rows; `None` if the trace is too short.
     pub holdout: Option<Holdout>,
@@ -85,7 +85,7 @@ pub enum Clock {
     Nominal { concentration: f64 },
 }
 
-/// The reason that a drive cannot be fitted to a trace.
+/// The reason why a drive cannot be fitted to a trace.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum FitError {
     /// The trace has fewer rows than the specification has numbers to fit.
@@ -104,7 +104,7 @@ pub struct Progress {
 /// If a drive explains a smaller share of the requests, the trace is from another drive.
 const MIN_EXPLAINED: f64 = 0.5;
 
-/// Fits `given`, with blocks arranged as in `layout`, to `rows`; calls `progress` before each
+/// Fits `given`, with blocks arranged as in `layout`, to `rows`, and calls `progress` before each
 /// stage. Fails if the trace is too short or from another drive. Panics if `layout` lacks a
 /// requested block.
 pub fn calibrate(
@@ -232,13 +232,13 @@ fn clock(given: &Spec, layout: &Arc<Layout>, rows: &[MeasuredRequest]) -> (Conti
     (Continuity::Unbroken, concentration, lost.count() as u64)
 }
 
-/// The first stages of a search, from each start.
+/// The first stages of a search, which run from each starting point.
 const FIRST_STAGES: [fn(&mut Search<'_>); 2] = [
     |search| search.sweep(&only_parameters(&search.candidate), 1.5, 5, 4),
     |search| search.choose(),
 ];
 
-/// The stages that follow from the best start, first coarse and then fine.
+/// The later stages, which run from the best starting point, first coarse and then fine.
 const STAGES: [fn(&mut Search<'_>); 8] = [
     |search| {
         search.sweep(&only_parameters(&search.candidate), 2.0, 9, 5);
@@ -339,7 +339,7 @@ const HOLDOUT_PARTS: usize = 5;
 /// With fewer rows per fitted number, a fit is poor and no rows are held back.
 pub const ROWS_PER_NUMBER: usize = 10;
 
-/// Returns the rows to fit to, and the rows to hold back, which are the last, to include drift.
+/// Returns the rows to fit to, and the rows to hold back: the last ones, to include drift.
 fn split<T>(rows: &[T], numbers: usize) -> (&[T], Option<&[T]>) {
     if rows.len() < numbers * ROWS_PER_NUMBER {
         return (rows, None);

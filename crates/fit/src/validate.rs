@@ -1,10 +1,10 @@
 //! Validation: compares a model's response times with those measured on the real drive.
 //!
-//! A measured trace is replayed closed-loop (each request is issued the measured pause after the
-//! model's own completion of the previous one) and judged by the distance between the measured and
-//! simulated response-time distributions, the *demerit* of worthington94 section 4.1. The platter's
-//! angle when the measurement began is unknown, so the replay is repeated from evenly spaced
-//! angles.
+//! A measured trace is replayed closed-loop (each request is issued when the measured pause has
+//! passed since the model's own completion of the previous one) and judged by the distance between
+//! the measured and simulated response-time distributions, the *demerit* of worthington94 section
+//! 4.1. The platter's angle when the measurement began is unknown, so the replay is repeated from
+//! evenly spaced angles.
 //!
 //! # The effect of chance
 //! A closed-loop replay forgets the initial angle at its first media access: from then on
@@ -61,15 +61,15 @@ pub struct Comparison {
     pub demerit: Span,
     /// The standard deviation of the demerit, over all initial angles.
     pub demerit_sd: Span,
-    /// The mean demerit between replays by the model at different initial angles.
+    /// The mean demerit between the model's replays from different initial angles.
     pub floor: Span,
-    /// The mean demerit between replays by the model in which the platter's phase at each request
-    /// is random (see the module's documentation).
+    /// The mean demerit between those of the model's replays in which the platter's phase at each
+    /// request is random (see the module's documentation).
     pub floor_phase: Span,
 }
 
 impl Comparison {
-    /// Returns the demerit as a percentage of the measured mean; `None` if that is zero.
+    /// Returns the demerit as a percentage of the measured mean; `None` if the mean is zero.
     pub fn demerit_percent(&self) -> Option<f64> {
         let mean = self.measured_mean.as_ns();
         (mean > 0).then(|| 100.0 * self.demerit.as_ns() as f64 / mean as f64)
@@ -92,7 +92,7 @@ impl Comparison {
 }
 
 impl Figures {
-    /// Combines the replays of [`Validation::variants`], in that order; panics on any others.
+    /// Combines the replays of [`Validation::variants`], in that order. Panics on any other number.
     pub fn of(validation: &Validation<'_>, replays: &[ReplayResult]) -> Self {
         let rows = validation.rows();
         assert_eq!(replays.len(), ANGLES as usize + PHASE_SEEDS.len());

@@ -15,7 +15,7 @@ use crate::prose;
 #[derive(Serialize)]
 struct KnownTogether {
     keys: [String; 2],
-    /// `sum` or `difference`: the first minus the second.
+    /// `sum` or `difference` (the first minus the second).
     known: &'static str,
     fitted_ms: f64,
     sd_ms: f64,
@@ -194,7 +194,7 @@ fn held_back(text: &mut String, holdout: &Holdout) {
     *text += &prose::wrapped(&verdict(holdout), LABEL);
 }
 
-/// Describes whether the fit is better on the held-back rows, by which measure, and what is kept.
+/// States whether the fit is better on the held-back rows, by which measure, and what is kept.
 fn verdict(holdout: &Holdout) -> String {
     let is_better = holdout.ln_gain > 0.0;
     let is_worse_by_demerit = holdout.fitted_demerit > holdout.given_demerit;
@@ -220,8 +220,8 @@ fn kept_part(kept: KeptPart) -> Option<&'static str> {
     }
 }
 
-/// Lists the classes of which many requests are `not_explained`, then all other requests: the lines
-/// sum to `not_explained` of `rows`.
+/// Lists the classes with many unexplained requests, then the rest: the lines add up to
+/// `not_explained` of `rows`.
 fn classes(text: &mut String, stand_out: &[Class], not_explained: u64, rows: usize) {
     if stand_out.is_empty() {
         return;
@@ -247,7 +247,7 @@ fn classes(text: &mut String, stand_out: &[Class], not_explained: u64, rows: usi
     let _ = writeln!(text, "  {:<34} {others:>13} {of:>8}", "all others");
 }
 
-/// Lists the numbers that the trace determines, and the pairs that it only determines together.
+/// Lists the numbers that the trace determines, and the pairs that it determines only together.
 fn numbers(text: &mut String, fitted: &Calibration) {
     let _ = writeln!(
         text,

@@ -68,7 +68,7 @@ fn tables(residuals: &Residuals) -> Value {
     })
 }
 
-/// Returns the bounds of sizes as JSON; the end is null if they have none.
+/// Returns the bounds of sizes as JSON; a missing end is null.
 pub(crate) fn size_range(sizes: &Sizes) -> Value {
     json!({ "from_sectors": sizes.from.0, "end_sectors": sizes.end.map(|end| end.0) })
 }
@@ -156,7 +156,7 @@ fn line(name: &str, c: &ResponseComparison) -> String {
     )
 }
 
-/// Formats the differences by the position relative to the previous request and the outcome.
+/// Formats the differences by outcome and by position relative to the previous request.
 fn classes(residuals: &Residuals) -> String {
     let mut text = format!("\n{RESIDUALS}");
     for (op, relation, outcome, found) in &residuals.by_outcome {

@@ -6,7 +6,7 @@ use diskarm_queueing::declustering::comparison::{
 
 use crate::prose;
 
-/// The width of the labels above the table, and of the labels and numbers in it.
+/// The widths of the labels above the table, and of the labels and numbers in the table.
 const PARAMETER_LABEL: usize = 11;
 const LABEL: usize = 28;
 const CELL: usize = 13;

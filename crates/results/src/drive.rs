@@ -46,8 +46,8 @@ pub fn page(spec: &Spec) -> String {
     text
 }
 
-/// Returns the seek times of the shortest distances, which do not follow a curve, and then in steps
-/// of a hundredth of the stroke.
+/// Returns the seek times of all short distances, which do not follow a curve, and of longer ones
+/// in steps of a hundredth of the stroke.
 fn points(spec: &Spec, seek: &SeekTimes) -> Value {
     const SHORTEST: u32 = 16;
     const STEPS: u32 = 100;
@@ -85,7 +85,7 @@ pub fn object(spec: &Spec) -> Map<String, Value> {
     object
 }
 
-/// The keys of a section, which end in their units, and their values.
+/// The keys of a section, with their units at the end, and their values.
 type Section = Vec<(String, Value)>;
 
 fn sections(spec: &Spec) -> Vec<(&'static str, Section)> {
@@ -131,7 +131,7 @@ fn add(section: &mut Section, key: &Key, name: &str, spec: &Spec) {
     section.push((name, shown));
 }
 
-/// Returns a value as JSON, times in milliseconds.
+/// Returns a value as JSON, with times in milliseconds.
 fn value_json(value: spec::Value) -> Value {
     match value {
         spec::Value::Text(text) => text.into(),
@@ -157,7 +157,7 @@ fn decimal(bytes: u64) -> String {
     format!("{:.3} {name}", bytes as f64 / unit)
 }
 
-/// Returns a line for every value that is not off, zero, or one host sector per physical sector.
+/// Puts each value on a line, unless it is off, zero, or one host sector per physical sector.
 fn section_text(section: &Section) -> String {
     let mut text = String::new();
     let count = |name| {

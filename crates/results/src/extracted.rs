@@ -119,7 +119,7 @@ impl<'a> ExtractionReport<'a> {
             text += &prose::wrapped(sentence, 2);
         }
         if let Err(why) = self.described {
-            // The reasons of failures are listed above.
+            // The reasons for failures are listed above.
             let reasons = self.failures().map(|(_, why)| format!(": {why}"));
             let why = reasons.fold(why.clone(), |why, reason| why.replace(&reason, ""));
             let _ = write!(text, "\n{}", prose::wrapped(&why, 0));
@@ -233,7 +233,7 @@ fn list(text: &mut String, heading: &str, groups: Vec<Group<'_>>) {
     }
 }
 
-/// Times are near if they differ by less than this, or relatively by less than [`NEAR_SHARE`].
+/// Times are close if they differ by at most this, or by at most the fraction [`NEAR_SHARE`].
 const NEAR_TIME: Span = Span::from_ns(20_000);
 const NEAR_SHARE: f64 = 0.01;
 /// Rotation periods with a smaller relative difference count as equal.
@@ -249,7 +249,7 @@ pub struct ComparisonReport {
     layout: LayoutRow,
     read_seeks: SeekRow,
     write_seeks: SeekRow,
-    /// Sums of overheads of requests of one sector.
+    /// Sums of the overheads of one-sector requests.
     sums: Vec<SumRow>,
 }
 
@@ -348,7 +348,7 @@ impl ComparisonReport {
             if row.key.starts_with("geometry.") {
                 row.is_equal = has_same_locations;
             } else if row.key == "mechanics.write_settle" {
-                // Part of the seek times of writes.
+                // This is part of the seek times of writes.
                 row.is_equal = write_seeks.is_equal;
             }
             row.is_equal |= row.is_part && same_sums;
@@ -445,7 +445,7 @@ impl SeekRow {
 }
 
 impl ComparisonReport {
-    /// Lists the differing values that are determined, or the others; empty without any.
+    /// Lists the differing values that are determined, or those that are not, if there are any.
     fn values_text(&self, heading: &str, are_determined: bool) -> String {
         let rows = self
             .values

@@ -75,7 +75,7 @@ impl<const N: usize> From<[Html; N]> for Html {
 /// A section of a page: its id, its heading and its content.
 pub type Section = (&'static str, &'static str, Html);
 
-/// Creates a self-contained page, which needs no network, with links to its sections.
+/// Creates a page that needs no other files, with links to its sections.
 pub fn page(title: &str, head: Html, sections: Vec<Section>) -> String {
     let links = sections
         .iter()
@@ -115,7 +115,7 @@ fn script() -> Html {
     Html::element("script", Html::raw(&format!("//<![CDATA[\n{script}//]]>")))
 }
 
-/// Lets a table that may be wider than the page be scrolled, also with the keyboard.
+/// Makes a table that is wider than the page scrollable, also with the keyboard.
 pub fn wide(table: Html) -> Html {
     Html::with("div", &[("class", "wide"), ("tabindex", "0")], table)
 }

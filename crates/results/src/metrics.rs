@@ -10,7 +10,7 @@ pub struct Metric<T> {
     pub key: &'static str,
     /// Its label in tables, and its unit or definition, which follows the number.
     pub line: Option<(&'static str, &'static str)>,
-    /// The name of its column in studies, which ends in its unit, and its title in figures.
+    /// The name of its column in studies, with the unit at the end, and its title in figures.
     pub column: Option<(&'static str, &'static str)>,
     /// Returns its value, in the unit of its name; `None` if it does not exist.
     pub of: fn(&T) -> Option<f64>,

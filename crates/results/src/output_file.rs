@@ -84,7 +84,7 @@ impl Files {
         self
     }
 
-    /// Adds an input; returns whether it is new.
+    /// Adds an input. Returns true if it is new.
     fn read(&mut self, field: &'static str, path: PathBuf) -> bool {
         let is_new = self.named.iter().all(|named| named.path != path);
         if is_new {
@@ -100,8 +100,8 @@ impl Files {
     /// Returns the output file at `path`, which `field` names.
     ///
     /// # Errors
-    /// If the path is empty or "-", which elsewhere means standard output ("./-" is a file); if the
-    /// command reads the file there or writes another output to it, under whatever name.
+    /// If the path is empty or "-" (elsewhere, "-" means standard output, and "./-" a file), or if
+    /// the command reads that file or writes another output to it, under whatever name.
     pub fn output(
         &mut self,
         field: &'static str,
@@ -135,7 +135,7 @@ impl Files {
     }
 
     /// Removes the unfinished outputs that killed processes left in `folder`: files called
-    /// `NAME.part`, not locked by any process and not inputs, for which `is_ours(NAME)` is true.
+    /// `NAME.part` for which `is_ours(NAME)` is true, unless they are inputs or locked.
     pub fn remove_leftovers(&self, folder: &Path, is_ours: impl Fn(&str) -> bool) {
         let Ok(entries) = fs::read_dir(folder) else {
             return;
@@ -168,7 +168,7 @@ impl NamedFile {
     }
 }
 
-/// Returns true if two paths lead to one regular file. (A device like /dev/null may be used twice.)
+/// Returns true if both paths lead to the same regular file. (Devices may be used twice.)
 fn is_same(a: &Path, b: &Path) -> bool {
     let standard_input = Path::new("/dev/stdin");
     let metadata = |path| {
@@ -235,7 +235,7 @@ impl OutputFile {
         }
     }
 
-    /// Creates the file under a temporary name, and removes those that killed processes left.
+    /// Creates the file under a temporary name. Removes temporary files left by killed processes.
     ///
     /// # Errors
     /// If it cannot be written there.

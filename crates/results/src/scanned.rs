@@ -1,4 +1,4 @@
-//! Results of scans: of simulated drives with a foreground, with its cost, and of real devices.
+//! Results of scans: of simulated drives, with the cost to the foreground, and of real devices.
 
 use std::fmt::Write;
 
@@ -30,16 +30,16 @@ pub struct ScanResults {
     /// The requested changes to the trace, one line each.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub trace_changes: Vec<String>,
-    /// `outside` if the scheduler is outside the drive, `inside` if it is in its firmware.
+    /// `outside` if the scheduler is outside the drive, `inside` if it is in the drive's firmware.
     pub place: &'static str,
-    /// The number of requests in the drive at a time; `None` for a scheduler inside.
+    /// The number of requests in the drive at a time; `None` for a scheduler inside the drive.
     pub depth: Option<usize>,
     /// True if the reads of a gap are on different tracks; `None` for a scheduler inside.
     pub one_per_track: Option<bool>,
     pub seed: u64,
-    /// The time added to each predicted seek; if it was adjusted, its final value.
+    /// The time added to each predicted seek, as last adjusted.
     pub conservatism_ms: f64,
-    /// The bound on the slowdown for which it was adjusted.
+    /// The bound on the slowdown for which that time was adjusted.
     pub max_slowdown_share: Option<f64>,
     pub is_complete: bool,
     pub blocks: u64,
@@ -73,7 +73,7 @@ pub struct ScanResults {
     /// The maximum amount of data that waited in memory for the spare of a rebuild.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub waited_mb: Option<f64>,
-    /// The accuracy of the model of the drive; `None` for a scheduler inside.
+    /// The accuracy of the model of the drive; `None` for a scheduler inside the drive.
     pub predictions: Option<Predictions>,
     pub progress: Vec<ScanProgress>,
     pub unreadable: Vec<Unreadable>,
@@ -124,7 +124,7 @@ impl Predictions {
 pub struct ScanProgress {
     pub read_share: f64,
     pub time_s: f64,
-    /// The share that was left of each tenth of the disk, from the outermost.
+    /// The share of each tenth of the disk that was still wanted, outermost first.
     pub left_share: [f64; PARTS],
 }
 
@@ -323,7 +323,7 @@ pub struct DeviceScan {
 pub struct Unreadable {
     pub block: u64,
     pub blocks: u64,
-    /// The location of the first block according to the model; `None` without one.
+    /// The location of the first block according to the model; `None` without a model.
     pub cylinder: Option<u32>,
     pub head: Option<u32>,
     pub sector: Option<u32>,
@@ -333,7 +333,7 @@ impl Unreadable {
     /// Describes `sectors` blocks that begin at `first`.
     ///
     /// # Panics
-    /// If the layout has no such block.
+    /// If `first` is beyond the end of the layout.
     pub fn new(first: Lbn, sectors: SectorCount, layout: Option<&Layout>) -> Self {
         let extent = layout.map(|layout| layout.extent(first));
         Self {

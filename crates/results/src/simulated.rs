@@ -34,7 +34,7 @@ pub struct Inputs {
     pub seed: Option<u64>,
 }
 
-/// Everything that `simulate` prints, under the names of the JSON.
+/// Everything that `simulate` prints, under its names in JSON.
 #[derive(Serialize)]
 pub struct SimulationMetrics {
     pub drive: String,
@@ -56,7 +56,7 @@ pub struct SimulationMetrics {
     load: Load,
     reads: RequestClass,
     writes: RequestClass,
-    /// This and the next two are absent if there were none.
+    /// This count and the next two are absent if they are zero.
     #[serde(skip_serializing_if = "Option::is_none")]
     flushes: Option<u64>,
     /// Reads and writes that succeeded after retries.
@@ -72,7 +72,7 @@ pub struct SimulationMetrics {
     /// `null` for a single disk, unless its buffer defers writes.
     parts: Option<Vec<PartMetrics>>,
     windows: Option<Vec<WindowMetrics>>,
-    /// This and the next are `null` for one run.
+    /// This and the next field are `null` for one run.
     replications: Option<Vec<Replication>>,
     ci95: Option<Ci95>,
     /// Warnings about the drive or a trace, disk failures after the last request, data losses,
@@ -186,7 +186,7 @@ impl SimulationMetrics {
         self.remarks.push(remark);
     }
 
-    /// Formats the inputs common to all policies and, if `same_requests`, the number of requests.
+    /// Formats the inputs common to all policies and, with `same_requests`, the request count.
     pub fn heading(&self, drives: &str, same_requests: bool) -> String {
         let mut t = Table::default();
         t.text("drive", drives);

@@ -1,5 +1,5 @@
-//! The interface between the table of devices and the stacks built from them, and the metrics of
-//! their parts: one list for JSON, tables and columns of studies.
+//! The interface between the table of devices and the stacks built from them, and the metrics of a
+//! stack's parts, in one list that serves JSON, tables and studies.
 
 use std::fmt;
 
@@ -50,8 +50,8 @@ impl Context<'_> {
 
 /// A device with its parameters, ready to be put in front of others.
 pub(crate) trait Config: fmt::Debug + Send + Sync {
-    /// Builds the device in front of its members from `below`; `seed` is for random behaviour.
-    /// Fails if the device needs to know more than the one below it provides.
+    /// Builds the members from `below`, and the device in front of them; `seed` seeds its random
+    /// behaviour. Fails if the device needs to know more than the one below it provides.
     fn build(&self, below: &Below<'_>, seed: u64) -> Result<BoxedDevice, InputError>;
 
     /// Returns the number of its members. Their models may differ.
@@ -59,12 +59,12 @@ pub(crate) trait Config: fmt::Debug + Send + Sync {
         1
     }
 
-    /// Returns true if it only changes how one drive behaves.
+    /// Returns true if the device only changes how one drive behaves.
     fn is_behaviour(&self) -> bool {
         false
     }
 
-    /// Returns its number of blocks if the device below has `sectors`.
+    /// Returns the number of its blocks if the device below has `sectors`.
     fn capacity(&self, sectors: SectorCount) -> SectorCount {
         sectors
     }
@@ -126,7 +126,7 @@ pub(crate) struct Level {
     pub config: Box<dyn Config>,
 }
 
-/// Makes a device with its own queue that replaces a drive with this mechanism and seed.
+/// Makes a device with its own queue, in place of a drive with this mechanism and seed.
 pub type MakeDisk<'a> = dyn Fn(Mechanism, u64) -> BoxedDevice + 'a;
 
 /// The devices below a level of a stack, and the drive.
@@ -145,7 +145,7 @@ pub(crate) struct Below<'a> {
 }
 
 impl Below<'_> {
-    /// Builds the device. Fails if one needs to know more than the device below it provides.
+    /// Builds the whole stack. Fails if a device needs to know more than the one below it provides.
     pub fn device(&self) -> Result<BoxedDevice, InputError> {
         let Some((level, levels)) = self.levels.split_last() else {
             if let Some(disk) = self.disk {
@@ -182,7 +182,7 @@ impl Below<'_> {
         other.map_or(self.drive, |other| &self.others[other])
     }
 
-    /// Returns the knowledge that is available to policies in front of it.
+    /// Returns the knowledge that is available to policies in front of the devices.
     fn knowledge(&self) -> Knowledge {
         let mut provided = self.levels.iter().rev().map(|level| level.info.provides);
         let hidden = provided.find_map(|provides| provides);
@@ -192,14 +192,14 @@ impl Below<'_> {
         })
     }
 
-    /// Returns the error for a policy in front that needs to know more than the device provides.
+    /// Returns the error for a policy that needs to know more than the devices below it provide.
     pub fn refused(&self, unknown: &InsufficientKnowledge) -> InputError {
         not_provided(&unknown.to_string(), self.levels)
     }
 }
 
 impl Level {
-    /// Checks that it needs no more knowledge than is `known` about the levels `below` it.
+    /// Checks that the device needs no more knowledge than is `known` about the levels `below` it.
     fn check_needs(&self, known: Knowledge, below: &[Self]) -> Result<(), InputError> {
         let DeviceInfo { name, needs, .. } = *self.info;
         // Building a device with a policy checks the needs of the policy.
@@ -235,7 +235,7 @@ pub(crate) fn hiding_device(levels: &[Level]) -> &'static str {
 pub struct PartKind {
     /// Its name, as [`Work::kind`] returns it.
     pub name: &'static str,
-    /// Its metrics, in the order of JSON.
+    /// Its metrics, in the order in which JSON lists them.
     pub metrics: &'static [PartMetric],
 }
 
@@ -246,7 +246,7 @@ pub struct PartMetric {
     pub key: &'static str,
     /// The heading of its column in tables, and its format; `None` if it is not in tables.
     pub cell: Option<(&'static str, CellFormat)>,
-    /// The name of its column in studies, which ends in its unit, and its title in charts.
+    /// The name of its column in studies, with the unit at the end, and its title in charts.
     pub column: Option<(&'static str, &'static str)>,
     /// Returns its value in the unit of its name; `None` if it does not exist.
     pub value: fn(&Work) -> Option<f64>,
@@ -257,7 +257,7 @@ pub struct PartMetric {
 pub enum CellFormat {
     /// A whole number, without decimals.
     Count,
-    /// A percentage of a share from 0 to 1.
+    /// A share from 0 to 1, shown as a percentage.
     Percent,
     /// A number with three decimals.
     Decimals,

@@ -45,7 +45,7 @@ pub fn infos() -> impl ExactSizeIterator<Item = &'static DeviceInfo> {
     TABLE.iter().map(|entry| &entry.info)
 }
 
-/// Finds the entry called `name`; an error uses `field` as the name of the field.
+/// Finds the entry called `name`, which is the value of `field` in errors.
 pub(crate) fn find(name: &str, field: &str) -> Result<&'static Entry, InputError> {
     let entry = TABLE.iter().find(|entry| entry.info.name == name);
     entry.ok_or_else(|| {

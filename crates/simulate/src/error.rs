@@ -36,7 +36,7 @@ impl Error {
         Self::Input(InputError::new(argument, &found.into(), expected))
     }
 
-    /// Replaces the name of the argument by `name`, the caller's.
+    /// Replaces the name of the argument with `name`, which the caller uses.
     pub fn with_field(self, name: &str) -> Self {
         match self {
             Self::Input(error) => Self::Input(error.named(name)),

@@ -119,7 +119,7 @@ impl TraceReplay {
 /// The times at which the requests of a trace are issued.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Issue {
-    /// At their arrival times; like [`Self::Pauses`] if the trace has none.
+    /// At their arrival times; like [`Self::Pauses`] if the trace has no arrival times.
     #[default]
     Traced,
     /// One at a time, with the measured pauses between each completion and the next arrival.
@@ -289,7 +289,7 @@ fn too_many_devices(record: &Record, name: &str, devices: &[u32]) -> Error {
 mod tests {
     use super::*;
 
-    /// Reads a trace of this many devices with 10 blocks each, followed by an invalid row.
+    /// Reads a trace of `devices` devices with 10 blocks each, followed by an invalid row.
     fn traced_end(devices: u32) -> Result<SectorCount, String> {
         let rows = (0..devices).map(|n| format!("{n}.0 {n} 0 10 1\n"));
         let text: String = rows.chain(["x\n".to_owned()]).collect();

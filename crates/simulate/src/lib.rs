@@ -1,9 +1,9 @@
 //! One simulation: a drive, a policy, and requests that are generated or traced.
 //!
-//! A [`System`] is a drive ([`Model`]), perhaps with a stack of [`devices`] in front of it; an
-//! [`Input`] describes the requests; a [`Simulation`] combines both with the policy of the host's
-//! queue. Its result is a [`Run`], or one for each replication. A [`Progress`] callback may stop
-//! it; a [`Sink`] receives every completed request. [`measured`] reads and replays measured traces.
+//! A [`System`] is a drive ([`Model`]), perhaps behind a stack of [`devices`]. An [`Input`]
+//! describes the requests. A [`Simulation`] combines both with the policy of the host's queue. Its
+//! result is a [`Run`], or one for each replication. A [`Progress`] callback may stop a run, and a
+//! [`Sink`] receives every completed request. [`measured`] reads and replays measured traces.
 //!
 //! ```
 //! use diskarm_core::sched::PolicyConfig;

@@ -57,7 +57,7 @@ impl std::fmt::Display for RowRange {
 
 /// Rows read from a trace.
 pub struct MeasuredTrace {
-    /// The rows, including the preceding ones if requested.
+    /// The rows, including those before the range if requested.
     pub rows: Vec<MeasuredRequest>,
     /// The range of `rows` that was requested.
     pub range: Range<usize>,
@@ -66,8 +66,8 @@ pub struct MeasuredTrace {
 }
 
 /// Reads `rows` of the trace in `file`. Fails if the trace is invalid, lacks responses, pauses or
-/// these rows, or has a request beyond the end of the drive, and if traces cannot express the
-/// sectors of the drive.
+/// these rows, or has a request beyond the end of the drive, or if traces cannot express the
+/// drive's sectors.
 pub fn read(
     file: &str,
     options: &ReadOptions,
@@ -204,8 +204,8 @@ fn bus_time(row: &MeasuredRequest, spec: &Spec) -> Span {
     sector * request.sectors.0
 }
 
-/// Runs all replays of a validation in the order of [`Validation::variants`], on all processors;
-/// `progress` is called with the number done. Fails with the first rejected request, in that order.
+/// Runs all [`Validation::variants`] on all processors, and returns the results in that order.
+/// Calls `progress` with the number of finished replays. Fails with the first rejected request.
 pub fn replays(
     validation: &Validation<'_>,
     progress: impl Fn(u64) + Sync,
@@ -301,8 +301,8 @@ pub struct FitNames<'a> {
     pub rows: RowRange,
 }
 
-/// Fits `drive` to `rows`; calls `progress` after each stage. Fails if there are too few rows, or
-/// if the trace is from another drive.
+/// Fits `drive` to `rows`, and calls `progress` before each stage. Fails if there are too few rows
+/// or the trace is from another drive.
 pub fn fit_model(
     drive: &Model,
     rows: &[MeasuredRequest],

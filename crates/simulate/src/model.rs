@@ -41,7 +41,7 @@ pub fn changed_name(name: &str, edits: &[Edit]) -> String {
 
 impl Model {
     /// Finds the drive called `name` in the catalogue, or reads the file if `name` ends in `.toml`.
-    /// Fails for an unknown name, an unreadable file and an invalid specification.
+    /// Fails for an unknown name, an unreadable file or an invalid specification.
     pub fn find(name: &str) -> Result<Self, Error> {
         if name.ends_with(".toml") {
             return Self::read(read_text(name)?, name);
@@ -68,8 +68,8 @@ impl Model {
         })
     }
 
-    /// Finds the drive called `name`, which is to replace the drive `like` with blocks as in
-    /// `disk`. Fails if there is no such drive or its size differs; the error is about `argument`.
+    /// Finds the drive called `name` as a replacement for the drive `like`, whose blocks are as in
+    /// `disk`. Fails if the name is unknown or the size differs; the error names `argument`.
     pub fn substitute(
         disk: Disk,
         like: &str,
@@ -120,7 +120,7 @@ impl Model {
         Self::read(text, &name).map_err(|error| error.in_place_of(&name, origin))
     }
 
-    /// Like [`Self::with_values`], but names the drive after the edits; does nothing without any.
+    /// Like [`Self::with_values`], but names the drive after the edits, if any.
     pub fn with_edits(self, edits: &[Edit], origin: &str) -> Result<Self, Error> {
         if edits.is_empty() {
             return Ok(self);
@@ -132,7 +132,7 @@ impl Model {
 }
 
 /// Parses a workload expression for `disk`, or reads the workload file if `text` ends in `.toml`.
-/// Fails for a workload that is invalid or does not fit on the disk, and for an unreadable file.
+/// Fails if the file is unreadable, or the workload is invalid or does not fit on the disk.
 pub fn workload(text: &str, disk: Disk) -> Result<Workload, Error> {
     if Path::new(text).extension().is_none_or(|ext| ext != "toml") {
         let workload = Workload::parse(text, disk);

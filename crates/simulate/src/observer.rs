@@ -13,7 +13,7 @@ use diskarm_core::units::Instant;
 pub struct RunObserver<'a> {
     pub report: Report,
     pub backlog: Backlog,
-    /// `None` if no extras were requested, which costs only one check per request.
+    /// `None` if no extras were requested; this costs only one check per request.
     pub extras: Option<Box<Extras<'a>>>,
     pub calls: ProgressCalls<'a>,
     /// The run ends when more requests than this are outstanding at an arrival.
@@ -176,8 +176,8 @@ impl Backlog {
     }
 }
 
-/// Called periodically with the number of requests that a run has completed; returns whether to
-/// continue. Concurrent runs, such as replications, each pass their own count.
+/// Called periodically with the number of requests that a run has completed. The result can stop
+/// the run. Concurrent runs, such as replications, each pass their own count.
 pub type Progress<'a> = &'a (dyn Fn(u64) -> ControlFlow<()> + Sync);
 
 /// Ignores progress and never stops a run.
@@ -264,7 +264,7 @@ pub const fn outcome(completion: &Completion) -> usize {
 mod tests {
     use super::*;
 
-    /// Simulates an arrival per millisecond at a server that takes `service_us` per request.
+    /// Simulates one arrival per millisecond at a server that takes `service_us` per request.
     fn is_growing(requests: u64, service_us: u64) -> bool {
         let (mut backlog, mut done) = (Backlog::default(), 0);
         let finish = |id: u64| (id * 1_000).max((id + 1) * service_us) * 1_000;

@@ -19,8 +19,8 @@ pub fn map<T: Send>(
     map_on(threads, count, work, progress)
 }
 
-/// Creates a pool of `threads` threads, or panics. It must not outlive the calling function: it
-/// would hang processes forked from this one, as by Python's `multiprocessing`.
+/// Creates a pool of `threads` threads, or panics. It must not outlive the calling function, or it
+/// would hang processes that Python's `multiprocessing` forks from this one.
 pub fn pool(threads: usize) -> ThreadPool {
     let pool = ThreadPoolBuilder::new().num_threads(threads).build();
     pool.unwrap_or_else(|error| panic!("cannot start threads: {error}"))

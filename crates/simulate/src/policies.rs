@@ -36,7 +36,7 @@ impl MakePolicy for PolicyConfig {
     }
 }
 
-/// Parses the policy in `argument`. Fails if the policy is invalid.
+/// Parses `text`, the policy in `argument`. Fails if the policy is invalid.
 pub fn policy(argument: &'static str, text: &str) -> Result<PolicyConfig, Error> {
     PolicyConfig::parse(text, argument).map_err(|error| error.in_argument(argument).into())
 }

@@ -19,7 +19,7 @@ pub struct Run {
     pub streams: Vec<RequestTotals>,
     /// Time windows, if requested.
     pub windows: Option<Vec<Window>>,
-    /// The traced device of each disk, and its results, if there are several disks.
+    /// The traced device and the report of each disk, if there are several disks.
     pub disks: Vec<(Origin, Report)>,
     /// The parts of the device that report their own metrics: disks as they were when the last
     /// request was completed; caches, failures and rebuilds as they were when the device was idle.
@@ -32,11 +32,11 @@ pub struct Run {
     pub replayed: Option<ReplayInfo>,
     /// True if requests of an open load arrived faster than the drive served them.
     pub is_saturated: bool,
-    /// True if a [`Progress`](crate::Progress) stopped it; the report then covers its first part.
+    /// True if a [`Progress`](crate::Progress) stopped the run; the report then covers its start.
     pub is_stopped: bool,
 }
 
-/// Returns the warnings about the runs of one simulation, whose disk failures may differ.
+/// Returns the warnings about one simulation's runs, whose disk failures may differ.
 pub fn doubts(runs: &[Run]) -> Vec<String> {
     let named = runs.iter().map(|run| {
         let seed = run.seed.map(|seed| format!("seed {seed}"));
@@ -48,7 +48,7 @@ pub fn doubts(runs: &[Run]) -> Vec<String> {
 /// Returns the longest list of warnings. A warning that is not in all lists is preceded by the name
 /// of its list.
 pub fn combined_doubts(named: &[(String, Vec<String>)]) -> Vec<String> {
-    // Of several longest lists, the first.
+    // The first of several longest lists counts.
     let longest = named.iter().rev().max_by_key(|(_, doubts)| doubts.len());
     let doubts = longest.iter().flat_map(|(name, doubts)| {
         doubts.iter().map(move |doubt| {
@@ -131,7 +131,7 @@ fn seconds(at: Instant) -> f64 {
     (at - Instant::START).as_s()
 }
 
-/// The ratio of the mean responses of two simulations; above 1 if the second is faster.
+/// The factor by which one simulation's mean response is shorter than another's.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Speedup {
     /// The ratio of the means.
@@ -150,7 +150,7 @@ impl Speedup {
 
 /// Returns the factor by which `fast` is faster than `slow`; `None` if a run counted no request.
 ///
-/// With several replications, the interval is Student's for the ratios of pairs of runs with the
+/// With several replications, the interval is Student's t for the ratios of pairs of runs with the
 /// same requests. For single runs it is calculated from the batch-means intervals of both as if
 /// they were independent: with the same requests their errors tend to have the same sign, so the
 /// interval is too wide rather than too narrow.

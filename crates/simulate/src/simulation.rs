@@ -37,14 +37,14 @@ pub struct Simulation<'a> {
     pub policy: &'a dyn MakePolicy,
     /// The requests to serve.
     pub input: &'a Input,
-    /// The largest command into which the host's queue merges sequential requests, if it does.
+    /// The largest command into which the host's queue merges sequential requests; `None` for none.
     pub merge: Option<SectorCount>,
-    /// The number of completions to leave out of the report, together with the time up to them.
+    /// The number of initial completions that the report omits, with the time that they take.
     pub warm_up: u64,
     /// The length of the time windows to report.
     pub window: Option<Span>,
     /// The largest number of requests that may wait under an open load: those outstanding at all
-    /// drives, minus one. The run ends as saturated at the first completion with more.
+    /// drives, minus one. The run ends as saturated at the first completion after more are waiting.
     pub max_waiting: Option<u64>,
 }
 
@@ -78,8 +78,8 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    /// Runs all replications, on every processor, or a trace once; `finished` is called with the
-    /// number of finished runs. Fails with the errors of [`Self::run`].
+    /// Runs all replications on all processors, or a trace once. Calls `finished` with the number
+    /// of finished runs. Fails like [`Self::run`].
     pub fn replications(
         &self,
         progress: Progress<'_>,
@@ -125,8 +125,8 @@ impl<'a> Simulation<'a> {
             [stream] => Some((stream.requests(disk, seed), &stream.arrivals)),
             _ => None,
         };
-        // A separate load type for a single stream avoids choosing among several, which takes a
-        // sixth of the time per request.
+        // A separate load type for a single stream avoids a choice among streams, which would take
+        // a sixth of the time per request.
         let is_open = generated.is_open();
         let observer = self.observer(progress, sink, workload.streams.len(), is_open);
         let served = match single {
@@ -153,8 +153,8 @@ impl<'a> Simulation<'a> {
         })
     }
 
-    /// Replays a trace: keeps a fixed number of requests outstanding if asked to, uses the arrivals
-    /// of the trace if it has them, and otherwise issues one request at a time, with its pauses.
+    /// Replays a trace: keeps a fixed number of requests outstanding if asked to, uses the trace's
+    /// arrivals if it has any, and otherwise issues one request at a time, with the trace's pauses.
     fn replay<'w>(
         &self,
         traced: &TraceReplay,

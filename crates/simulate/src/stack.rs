@@ -71,7 +71,7 @@ impl<'t> StackExpression<'t> {
     }
 
     /// Reads the parameters of the devices for a stack in front of `drive`. Fails for an invalid
-    /// parameter, an unmet need, and `others` that differ in size or outnumber the disks.
+    /// parameter, an unmet need, or `others` that differ in size or outnumber the disks.
     pub fn resolve(self, drive: &Model, others: Vec<Model>) -> Result<DeviceStack, InputError> {
         for other in &others {
             check_size(drive, other)?;

@@ -42,8 +42,8 @@ impl From<Model> for System {
 
 impl System {
     /// Parses the name of a drive, as [`Model::find`] accepts it, or a stack of devices such as
-    /// `throttle(rate=100/s, drive=hp-c2247)`. Fails like [`Model::find`], and for an unknown
-    /// device or parameter or a policy that needs to know more than the device below it provides.
+    /// `throttle(rate=100/s, drive=hp-c2247)`. Fails like [`Model::find`], for an unknown device or
+    /// parameter, or for a policy that needs to know more than the device below it provides.
     pub fn parse(text: &str) -> Result<Self, Error> {
         if !is_stack(text) {
             return Model::find(text).map(Self::from);
@@ -89,7 +89,7 @@ impl System {
         Ok(Self { name, ..changed })
     }
 
-    /// Like [`Self::with_values`], but names the system after the edits; does nothing without any.
+    /// Like [`Self::with_values`], but names the system after the edits, if any.
     pub fn with_edits(self, edits: &[Edit], origin: &str) -> Result<Self, Error> {
         if edits.is_empty() {
             return Ok(self);
@@ -103,7 +103,7 @@ impl System {
     }
 
     /// Puts the same devices in front of another `drive`. Fails if the devices do not fit the
-    /// drive, or the stack has drives of several models.
+    /// drive, or if the stack has drives of several models.
     pub fn with_drive(&self, drive: Model) -> Result<Self, Error> {
         let Some(stack) = &self.stack else {
             return Ok(Self::from(drive));
@@ -115,8 +115,8 @@ impl System {
         Self::with_devices(drive, &stack.to_string())
     }
 
-    /// Puts the devices of the expression `stack` in front of `drive`, instead of in front of the
-    /// drive that it names. Fails if it is not a stack of devices, or they do not fit the drive.
+    /// Puts the devices of the expression `stack` in front of `drive` instead of the drive that it
+    /// names. Fails if the expression is not a stack, or if the devices do not fit the drive.
     pub fn with_devices(drive: Model, stack: &str) -> Result<Self, Error> {
         Self::new(drive, read_stack(stack)?)
     }
@@ -148,8 +148,8 @@ impl System {
         workload(text, self.disk())
     }
 
-    /// Builds the system, with a host's queue in the order of `policy` in front; `seed` is for its
-    /// random behaviour. Fails if the policy needs to know more than the devices provide.
+    /// Builds the system behind a host's queue in the order of `policy`. `seed` is for random
+    /// behaviour. Fails if the policy needs to know more than the devices provide.
     pub fn queued(&self, policy: &dyn MakePolicy, seed: u64) -> Result<Box<dyn Device>, Error> {
         Ok(match &self.stack {
             None => Box::new(self.drive_host(policy, seed)),
@@ -158,8 +158,8 @@ impl System {
     }
 
     /// Builds the stack with a device made by `disk` in place of each of its drives. Fails if there
-    /// is no stack; if its drives are of several models or have faults, which such devices cannot
-    /// have; or if a device of the stack needs to know more than such a device provides.
+    /// is no stack, if its drives are of several models or have faults (replacements have none), or
+    /// if a device of the stack needs to know more than a replacement provides.
     pub fn over_disks(&self, seed: u64, disk: &MakeDisk<'_>) -> Result<BoxedDevice, Error> {
         let is_plain =
             |stack: &&Arc<DeviceStack>| stack.others.is_empty() && !stack.changes_drives();
@@ -177,7 +177,7 @@ impl System {
         Host::new(drive, policy)
     }
 
-    /// Returns `stack` below a host's queue. Fails if the policy needs more than it provides.
+    /// Returns `stack` below a host's queue. Fails if `stack` hides what the policy needs to know.
     pub(crate) fn stack_host(
         &self,
         stack: &DeviceStack,

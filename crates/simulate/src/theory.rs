@@ -152,7 +152,7 @@ fn service(theory: &Theory, alone: &Runs, model: &Model) -> Group {
         Value::new("seek_ms", "seek and head switch, ms", all.seek.first)
             .with_simulation(part(|parts| parts.seek + parts.settle)),
     ];
-    // With zero latency, theory and simulation divide the time between these two differently.
+    // With zero latency, theory and simulation divide this time differently between the two.
     if buffer.read_on_arrival || buffer.write_on_arrival {
         let both = part(|parts| parts.rotation + parts.transfer);
         let value = Value::new("media_ms", "rotational wait and transfer, ms", media);
@@ -178,7 +178,7 @@ fn service(theory: &Theory, alone: &Runs, model: &Model) -> Group {
 /// The coefficient of variation.
 ///
 /// The theory assumes that seek and transfer are independent. With zones they are not: inner tracks
-/// take longer to transfer and, as they are near the edge, longer to reach.
+/// take longer to transfer and, as they are close to the edge, longer to reach.
 fn variation(service: &Service, alone: &Runs, model: &Model) -> Value {
     let cv = service.total.variance().sqrt() / service.total.first;
     let cv2 = |run: &Run| run.report.all().responses().moments().cv2();
@@ -232,7 +232,7 @@ fn reads_first(theory: &Theory, simulator: &Simulator<'_>, rates: &[Rate]) -> Re
     Ok(Group::new("hol", heading, values))
 }
 
-/// The numbers of requests to choose from, besides one, at which services are simulated.
+/// The numbers of requests to choose from, besides one, for which services are simulated.
 const CHOICES: [u32; 7] = [2, 4, 8, 16, 32, 64, queues::MAX_CHOICE];
 
 fn shortest_access(
@@ -267,8 +267,8 @@ fn shortest_access(
     Ok(Group::new("satf", heading, values))
 }
 
-/// Returns p in `alone` m^-p, by least squares of the logarithms of mean service times: the inverse
-/// of the throughput of a drive that always has m requests to choose from.
+/// Returns p in `alone` m^-p, fitted by least squares to the logarithms of mean service times, the
+/// inverse throughputs of a drive that always has m requests to choose from.
 fn power(alone_ms: f64, measured: &[(u32, Option<SimulatedMean>)]) -> f64 {
     let (mut both, mut square) = (0.0, 0.0);
     for (choices, found) in measured {
@@ -280,7 +280,7 @@ fn power(alone_ms: f64, measured: &[(u32, Option<SimulatedMean>)]) -> f64 {
     both / square
 }
 
-/// The number of clients that keep a pair busy: requests nearly always wait for each disk.
+/// Enough clients to keep a pair busy: requests nearly always wait for each disk.
 const CLIENTS: usize = 128;
 
 fn positioning(theory: &Theory, simulator: &Simulator<'_>) -> Result<Group, Error> {

@@ -11,7 +11,7 @@ use crate::error::Error;
 use crate::input::{Fitting, Issue, TraceReplay, check_disk};
 use crate::system::System;
 
-/// The requests of traces, with a disk for each device, up to an invalid row ([`Self::finish`]).
+/// The requests of traces up to an invalid row ([`Self::finish`]), with a disk for each device.
 pub struct TraceRows {
     trace: Disks<Box<dyn Notes>>,
     files: Vec<String>,
@@ -119,7 +119,7 @@ impl TraceRows {
         self.trace.inner().changes()
     }
 
-    /// Returns an error if the rows ended at an invalid one.
+    /// Returns an error if the rows ended at an invalid row.
     pub fn finish(&mut self) -> Result<(), Error> {
         self.failure.take().map_or(Ok(()), Err)
     }
@@ -203,8 +203,8 @@ pub struct BlockConverter {
 }
 
 impl BlockConverter {
-    /// Returns the conversion for `disk`; errors call it `name`. Fails unless the size of a block
-    /// or of the disk's sectors is a multiple of the other.
+    /// Returns the conversion for `disk`; errors call it `name`. Fails unless the block size is a
+    /// multiple of the disk's sector size or vice versa.
     pub fn new(disk: Disk, name: &str) -> Result<Self, Error> {
         let sector_bytes = disk.sector.0 as u32;
         let is_divisor = BLOCK_BYTES.is_multiple_of(sector_bytes);
@@ -243,7 +243,7 @@ impl BlockConverter {
         size > 1 && !(record.start.0.is_multiple_of(size) && record.sectors.0.is_multiple_of(size))
     }
 
-    /// Returns the remark on `count` such records.
+    /// Returns a note that `count` requests were widened.
     pub fn widened(self, count: u64) -> String {
         let bytes = u64::from(BLOCK_BYTES) * self.blocks_per_sector;
         let requests = if count == 1 { "request" } else { "requests" };
@@ -287,8 +287,8 @@ pub struct Arrivals {
 
 impl Arrivals {
     /// Reads `traced` for a device like `system`. Fails if the trace is invalid, lacks arrivals or
-    /// has several devices, and if requests are not issued at their arrival times or are spread
-    /// over several disks.
+    /// has several devices, or if requests are not issued at their arrival times or are spread over
+    /// several disks.
     pub fn read(traced: &TraceReplay, system: &System) -> Result<Self, Error> {
         let name = traced.files.join(", ");
         if let Issue::Outstanding { clients, .. } = traced.issue {

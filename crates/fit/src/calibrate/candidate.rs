@@ -43,8 +43,8 @@ const WRITE_MISS: [&str; 2] = [
     "overheads.write_miss_after_write",
 ];
 
-/// Keys that a trace shows only in sums, so that none can move alone. Each has a factor. If a bus
-/// rate moves, the related overhead compensates for it in a request of eight sectors.
+/// Keys that a trace reveals only as sums, so that none can move alone, with their factors. If a
+/// bus rate moves, the related overhead compensates for it in a request of eight sectors.
 const KEY_GROUPS: &[&[(&str, f64)]] = &[
     &[
         ("overheads.read_hit_after_read", 1.0),
@@ -166,8 +166,8 @@ impl Candidate {
     }
 
     /// Returns the directions to search: each coordinate, and groups of coordinates. One group
-    /// changes inward seeks except those over one cylinder, which move to the next track: the
-    /// shortest seeks compensate for the change. Others move all seeks of reads or of writes.
+    /// changes all inward seeks except those over one cylinder, whose seek time compensates for the
+    /// change. Others move all seeks of reads or of writes.
     pub fn directions(&self) -> Vec<Direction> {
         let all = self.coordinates();
         let mut directions: Vec<Direction> = all.iter().map(|&at| vec![(at, 1.0)]).collect();
@@ -254,8 +254,8 @@ impl Candidate {
         }
     }
 
-    /// Returns the logarithm of the prior density, up to a constant: values are near the `given`
-    /// ones, and corrections to seek times change little from knot to knot.
+    /// Returns the logarithm of the prior density, up to a constant: values are close to the
+    /// `given` ones, and corrections to seek times change little from knot to knot.
     pub fn ln_prior(&self, given: &Spec) -> f64 {
         let mut sum = 0.0;
         for parameter in PARAMETERS.iter() {
@@ -273,8 +273,8 @@ impl Candidate {
             sum += steps.map(|step| 2.0 * (step * step).ln_1p()).sum::<f64>();
         }
         // A longer seek takes no less time, unless the trace clearly shows it: the RZ26 takes long
-        // to settle before writes after seeks of 160 to 700 cylinders only, and the Cheetah 4LP
-        // before any request after seeks of 50 to 400 only.
+        // to settle before writes only after seeks of 160 to 700 cylinders, and the Cheetah 4LP
+        // before any request only after seeks of 50 to 400.
         for curve in curves() {
             let squares = curve.falls_ms().map(|ms| (ms / FALL_SCALE_MS).powi(2));
             sum += squares.map(|square| 2.0 * square.ln_1p()).sum::<f64>();
@@ -350,7 +350,7 @@ impl Curve {
         })
     }
 
-    /// Returns the corrected curve, with every distance up to 32 cylinders and fewer beyond.
+    /// Returns the corrected curve, with all distances up to 32 cylinders and some of those beyond.
     pub fn corrected(&self) -> SeekCurve {
         let last = self.given.len() as u32 - 1;
         let mut points = Vec::new();
@@ -376,7 +376,7 @@ pub struct Parameter {
 
 impl Parameter {
     /// Returns the prior standard deviation of its value from `given_ms`, in milliseconds. A bus
-    /// has a standard rate, which data sheets give, so deviations in a trace have another cause.
+    /// has a standard rate that data sheets give, so deviations in a trace have another cause.
     pub fn prior_ms(&self, given_ms: f64) -> f64 {
         if self.is_rate() && given_ms > 0.0 {
             BUS_PRIOR * given_ms
@@ -385,7 +385,7 @@ impl Parameter {
         }
     }
 
-    /// Returns true if the key is the time of a sector on the bus.
+    /// Returns true if the key is the time that a sector takes on the bus.
     pub fn is_rate(&self) -> bool {
         matches!(self.key.path, "bus.read_sector" | "bus.write_sector")
     }

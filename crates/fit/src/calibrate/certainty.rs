@@ -153,7 +153,7 @@ fn deviation(search: &Search<'_>, at: Coordinate) -> Option<f64> {
 /// The covariance of fitted numbers, from the trace and the prior.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Covariance {
-    /// The covariances of the numbers, in the order of the numbers, in squared milliseconds.
+    /// The covariances, in the order of the numbers, in squared milliseconds.
     pub ms2: Vec<Vec<f64>>,
     /// The standard deviation of each number with all others fixed, in ms: at most [`Self::sd_ms`].
     pub others_held_sd_ms: Vec<f64>,
@@ -203,9 +203,9 @@ impl Covariance {
     }
 }
 
-/// Returns the covariance of the numbers `at` around a search's candidate. `at` has their
-/// deviations with all others fixed, from the curvature of the likelihood alone. Correlations
-/// follow from products of the slopes of each row's density. The prior is added.
+/// Returns the covariance of the numbers `at` around a search's candidate, including the prior.
+/// `at` also has each number's deviation with all others fixed, from the curvature of the
+/// likelihood alone. Correlations follow from products of the slopes of each row's density.
 fn covariance(search: &Search<'_>, at: &[(Coordinate, f64)]) -> Covariance {
     let slopes: Vec<Vec<f64>> = at.iter().map(|&step| slope(search, step)).collect();
     let (at, sds): (Vec<Coordinate>, Vec<f64>) = at.iter().copied().unzip();
@@ -335,8 +335,8 @@ mod tests {
         assert_eq!(pairs.len(), 1);
     }
 
-    /// Calculated by hand: a single number with a deviation of 0.3 according to the trace and a
-    /// prior of 0.4 has the information 1 / 0.09 + 1 / 0.16 = 1 / 0.0576. There are no others.
+    /// Calculated by hand: one number alone, with a deviation of 0.3 according to the trace and a
+    /// prior of 0.4, has the information 1 / 0.09 + 1 / 0.16 = 1 / 0.0576.
     #[test]
     fn both_deviations_include_trace_and_prior() {
         let one = combine(&[vec![1.0, 2.0]], &[0.3], &[0.4]);

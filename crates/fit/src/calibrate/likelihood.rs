@@ -60,8 +60,8 @@ impl Trace {
         Self { rows, classes }
     }
 
-    /// Replays all rows on a drive with this `spec` and `layout`; passes each observation to
-    /// `each`, with whether the platter's angle was known beforehand.
+    /// Replays all rows on a drive with this `spec` and `layout`. Passes each observation to
+    /// `each`, with true if the platter's angle was known beforehand.
     pub fn follow(
         &self,
         spec: &Spec,
@@ -101,8 +101,8 @@ impl Row {
         (self.response - self.predicted.response()).as_ms()
     }
 
-    /// Like [`Self::error_ms`], but with half a revolution instead of the predicted wait, which is
-    /// random if the angle is unknown.
+    /// Like [`Self::error_ms`], but with half a revolution instead of the predicted wait: the wait
+    /// is random if the angle is unknown.
     pub fn error_at_any_angle_ms(&self, period_ms: f64) -> f64 {
         match self.predicted.outcome {
             Outcome::Hit | Outcome::Absorbed => self.error_ms(),
@@ -155,7 +155,7 @@ impl Noise {
         failures: 0.005,
     };
 
-    /// Returns the log density (per millisecond) of a row's response; a revolution is `period_ms`.
+    /// Returns the log density (per millisecond) of a row's response. `period_ms` is a revolution.
     pub fn ln_density(&self, row: &Row, period_ms: f64) -> f64 {
         let explained = self.density(row, period_ms);
         ((1.0 - OUTLIERS) * explained + outlier_density(period_ms)).ln()
@@ -272,7 +272,7 @@ impl Noise {
     }
 }
 
-/// Returns the maximum of `ln` over the deviations that are tried, and where it is.
+/// Returns the maximum of `ln` over the deviations tried, and the deviation at the maximum.
 fn most_likely_deviation(ln: impl Fn(f64) -> f64) -> (f64, f64) {
     let tried = TRIED_ARM_MS.map(|arm_ms| (ln(arm_ms), arm_ms)).into_iter();
     let best = tried.max_by(|a, b| a.0.total_cmp(&b.0));
@@ -284,7 +284,7 @@ fn outlier_density(period_ms: f64) -> f64 {
     OUTLIERS / (4.0 * period_ms)
 }
 
-/// Returns the bounded scale of a Laplace distribution with these errors; `unknown` without any.
+/// Returns the bounded scale of a Laplace distribution with these errors; `unknown` if none.
 fn laplace_scale(mut errors: Vec<f64>, unknown: f64) -> f64 {
     if errors.is_empty() {
         return unknown;
@@ -307,9 +307,9 @@ fn normal(z: f64) -> f64 {
 ///
 /// * Read-ahead fails if that makes the rows more likely than outliers alone do.
 /// * The arm scatters over a distance if that makes the rows more likely than the scatter of rows
-///   in the same direction without a seek, which is noise of the measurement and the model. The
-///   arm's variance is the excess over that noise.
-/// * Sequential read misses scatter if that makes them more likely than the scatter of their kind.
+///   in the same direction without a seek does. That scatter is noise of the measurement and the
+///   model; the arm's variance is the excess.
+/// * Sequential read misses scatter if that makes them more likely than their kind's scatter does.
 pub fn set_random_behaviour(spec: &mut Spec, noise: &Noise, rows: &[Row], period_ms: f64) {
     let without = Noise {
         failures: 0.0,
@@ -360,7 +360,7 @@ fn sequential_scatter(noise: &Noise, rows: &[Row], period_ms: f64) -> Span {
     }
 }
 
-/// Returns the deviations of one direction, constant for the distances of a kind; `None` if all 0.
+/// Returns one direction's deviations, constant for the distances of a kind; `None` if all are 0.
 fn curve(write: usize, cylinders: u32, deviation_ms: impl Fn(usize) -> f64) -> Option<SeekCurve> {
     let mut points: Vec<(u32, Span)> = Vec::new();
     // Kinds 0 and 1 do not move the arm.

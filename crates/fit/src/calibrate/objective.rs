@@ -13,7 +13,7 @@ use crate::calibrate::candidate::Candidate;
 use crate::calibrate::likelihood::{self, KINDS, Noise, Row, Trace};
 use crate::validate::Relation;
 
-/// The limit on errors in a mean: otherwise, a retry of a second would outweigh all other errors.
+/// The limit on errors in a mean. Without it, one long retry would outweigh all other errors.
 const MAX_REVOLUTIONS: f64 = 2.0;
 
 pub struct Parts {
@@ -138,7 +138,7 @@ impl<'a> Objective<'a> {
         self.noise.learn(&rows, period_ms);
     }
 
-    /// Sets the random behaviours of `spec`, which is that of `candidate`, to those in the trace.
+    /// Sets the random behaviours of `spec`, which is that of `candidate`, to those of the trace.
     pub fn add_randomness(&self, spec: &mut Spec, candidate: &Candidate) {
         let (rows, period_ms) = self.all_rows(candidate);
         likelihood::set_random_behaviour(spec, &self.noise, &rows, period_ms);
@@ -226,7 +226,7 @@ impl Means {
         self.terms().map(ln).sum()
     }
 
-    /// Returns the means in standard deviations: [`Self::ln_density`] is -1/2 the sum of squares.
+    /// Returns the means in standard deviations. Their squares add up to -2 [`Self::ln_density`].
     pub fn deviations(&self, continuity: Continuity, period_ms: f64) -> Vec<f64> {
         let variance = variance_ms2(continuity, period_ms);
         let deviation = |(count, sum): (f64, f64)| sum / (count.max(1.0) * variance).sqrt();

@@ -26,7 +26,7 @@ impl<'a> Search<'a> {
         self.score = self.objective.of(&self.candidate);
     }
 
-    /// Moves in a direction to the best score within `reach`, after trying evenly spaced `points`.
+    /// Moves in a direction to the best score within `reach`, starting from evenly spaced `points`.
     fn move_along(&mut self, direction: &Direction, reach: f64, points: i32, iterations: u64) {
         let score = |ms: f64| self.objective.of(&self.candidate.moved(direction, ms));
         let mut best = (self.score, 0.0);

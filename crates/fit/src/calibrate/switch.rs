@@ -14,7 +14,7 @@ use crate::calibrate::candidate::{Candidate, VARIED};
 /// A behaviour that a drive may have instead of the given one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Behaviour {
-    /// A description: the keys that it sets, and their values.
+    /// The keys that it sets, and their values.
     pub description: String,
     /// True if it only restores given values.
     pub is_given: bool,
@@ -134,8 +134,8 @@ fn marks(spec: &Spec, add: &mut Add<'_>) {
     }
 }
 
-/// Returns the smallest fraction of a segment that rounds down to `sectors`, as a percentage of at
-/// most four decimals, as in specifications.
+/// Returns the smallest fraction of a segment that rounds down to `sectors`. As a percentage, it
+/// has at most four decimals, like those in specifications.
 fn mark(sectors: f64, segment: u64) -> f64 {
     let segment = segment as f64;
     let steps = ((sectors / segment).min(1.0) * 1e6).ceil();

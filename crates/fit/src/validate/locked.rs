@@ -18,13 +18,13 @@ use diskarm_core::units::{Instant, SectorCount, Span};
 
 use super::replay::{MeasuredRequest, OPS, Sizes};
 
-/// One request of a followed trace. Everything except `measured` was known when it was issued.
+/// One request of a followed trace. All but `measured` was known when it was issued.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FollowedRequest {
-    /// The predicted completion of the request, which arrives when it was issued.
+    /// The predicted completion of the request; its arrival is the time of issue.
     pub predicted: Completion,
-    /// The prediction of the trivial predictor: the mean of earlier requests of this type and size;
-    /// if there were none, of this type; otherwise zero.
+    /// The prediction of the trivial predictor: the mean response of earlier requests of this type
+    /// and size; failing that, of this type; failing that, zero.
     pub trivial: Span,
     pub measured: Span,
     /// True if the platter's angle was known.
@@ -46,10 +46,10 @@ impl FollowedRequest {
 /// correction leads to a negative time.
 pub const FIRST: Instant = Instant::from_ns(1_000_000_000);
 
-/// Follows `rows` with the drive that `spec` describes: each row is issued the measured pause after
-/// the measured completion of the previous one, the first one at [`FIRST`]. Passes each observation
-/// to `each`, with whether the platter's angle was known at the issue. Panics if the drive has no
-/// such blocks.
+/// Follows `rows` with the drive that `spec` describes. The first row is issued at [`FIRST`], and
+/// each later one when the measured pause has passed since the measured completion of the previous
+/// one. Passes each observation to `each`, with true if the platter's angle was known at the time
+/// of issue. Panics if a request is beyond the end of the drive.
 pub fn follow(
     spec: &Spec,
     layout: Arc<Layout>,
@@ -77,8 +77,8 @@ pub struct FollowedTrace {
 }
 
 impl FollowedTrace {
-    /// Follows `rows` with the drive that `spec` describes. Each row is issued the measured pause
-    /// after the measured completion of the previous one. Fails if the drive has no such blocks.
+    /// Follows `rows` with the drive that `spec` describes, with each row issued at the measured
+    /// completion of the previous one plus the pause. Fails if a request is beyond the drive's end.
     pub fn follow(
         spec: &Spec,
         layout: Arc<Layout>,
@@ -121,9 +121,9 @@ impl FollowedTrace {
 
 const SMALL_ERROR: Span = Span::from_ns(250_000);
 
-/// The minimum phase concentration for an unbroken clock. Random angles have a concentration near
-/// `1 / sqrt(n)` over `n` requests; the angles of a followed drive scatter by a few hundredths of a
-/// revolution, which gives 0.9 and more.
+/// The minimum phase concentration for an unbroken clock. Random angles have a concentration of
+/// about `1 / sqrt(n)` over `n` requests; the angles of a followed drive scatter by a few
+/// hundredths of a revolution, which gives 0.9 or more.
 pub const UNBROKEN_RATIO: f64 = 0.5;
 
 /// The predicted service of a request.
@@ -170,8 +170,8 @@ pub struct PredictionFigures {
     pub unlocked: u64,
     /// The concentration of the platter's angles around the predicted ones: the mean resultant
     /// length of `TAU * error / period` over the requests whose predicted time depends on the media
-    /// (Mardia & Jupp, Directional Statistics, section 2.3.1), from 0 to 1. `None` if there are
-    /// none.
+    /// (Mardia & Jupp, Directional Statistics, section 2.3.1), from 0 to 1. `None` if no request
+    /// does.
     pub phase_concentration_ratio: Option<f64>,
 }
 
@@ -225,7 +225,7 @@ impl Judgement {
 
 impl PredictionFigures {
     /// Evaluates the predictions of the rows in `range`; the predictors learned from the rows
-    /// before it. `None` for an empty range. Panics if the trace has no such rows.
+    /// before it. `None` for an empty range. Panics if `range` exceeds the trace.
     pub fn of(locked: &FollowedTrace, range: Range<usize>) -> Option<Self> {
         let rows = &locked.rows[range];
         let (mut by_op, mut by_served, mut by_size) = (vec![], vec![], vec![]);
@@ -256,7 +256,7 @@ impl PredictionFigures {
     }
 
     /// Returns true if the trace's clock seems unbroken: the phase concentration is at least
-    /// [`UNBROKEN_RATIO`]. `None` if no request shows it.
+    /// [`UNBROKEN_RATIO`]. `None` if no request reveals the platter's angle.
     pub fn is_clock_unbroken(&self) -> Option<bool> {
         self.phase_concentration_ratio
             .map(|found| found >= UNBROKEN_RATIO)
@@ -284,8 +284,8 @@ struct RunningMeans {
 }
 
 impl RunningMeans {
-    /// Returns the mean response of earlier requests of this type and size; if there were none, of
-    /// this type; otherwise zero.
+    /// Returns the mean response of earlier requests of this type and size; failing that, of this
+    /// type; failing that, zero.
     fn expect(&self, request: &Request) -> Span {
         let op = usize::from(!request.op.is_read());
         let of_size = self.by_size[op].get(&request.sectors);

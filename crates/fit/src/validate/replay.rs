@@ -33,7 +33,7 @@ pub struct MeasuredRequest {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Variant {
-    /// The platter starts at this angle; the seed is for random behaviour of the drive.
+    /// The platter starts at this angle; the seed is for the drive's random behaviour.
     From { angle: Angle, seed: u64 },
     /// Every pause is longer by a uniform random part of a revolution; the platter starts at angle
     /// zero. The seed also determines these parts.
@@ -55,7 +55,7 @@ pub struct Validation<'a> {
 }
 
 impl<'a> Validation<'a> {
-    /// Prepares to compare the drive that `spec` describes with `rows`. Panics if there are none.
+    /// Prepares to compare the drive that `spec` describes with `rows`. Panics if `rows` is empty.
     pub fn new(spec: &'a Spec, layout: Arc<Layout>, rows: Vec<MeasuredRequest>) -> Self {
         assert!(!rows.is_empty(), "a validation needs rows");
         Self {
@@ -116,7 +116,7 @@ impl<'a> Validation<'a> {
     }
 }
 
-/// Completions have the order of the trace because one request at a time is outstanding.
+/// Completions arrive in trace order because only one request is outstanding at a time.
 impl Observer for ReplayResult {
     fn arrived(&mut self, _: Instant, _: &Request) {}
 
@@ -126,8 +126,8 @@ impl Observer for ReplayResult {
     }
 }
 
-/// Requests that begin within this many blocks of the end of the previous one are near: the local
-/// requests of the measured workloads, and few others.
+/// Requests that begin within this many blocks of the end of the previous one count as near: the
+/// local requests of the measured workloads, and few others.
 pub const NEAR: SectorCount = SectorCount(30_000);
 
 /// The start of a request relative to the end of the previous one.
@@ -147,7 +147,7 @@ pub enum Relation {
 
 impl Relation {
     /// Returns the relation of each row to the previous one, on a drive whose blocks are arranged
-    /// as in `layout`. Panics if the drive has no such blocks.
+    /// as in `layout`. Panics if a request is beyond the end of the drive.
     pub fn of_rows<'r>(
         rows: &'r [MeasuredRequest],
         layout: &'r Layout,
@@ -161,7 +161,7 @@ impl Relation {
     }
 
     /// Returns the relation of a request at `start` to one that ended at `end`, on a drive whose
-    /// blocks are arranged as in `layout`. Panics if the drive has no such blocks.
+    /// blocks are arranged as in `layout`. Panics if either is beyond the end of the drive.
     pub fn between(layout: &Layout, end: Lbn, start: Lbn) -> Self {
         if start == end {
             return Self::Sequential;
@@ -317,7 +317,7 @@ impl Residual {
     }
 }
 
-/// Pairs the rows with their replay. Panics for a row beyond the disk, which replays reject.
+/// Pairs the rows with their replay. Panics for a row beyond the end of the disk.
 fn pair_up(rows: &[MeasuredRequest], layout: &Layout, replay: &ReplayResult) -> Vec<Pair> {
     let mut end: Option<Lbn> = None;
     let relations = Relation::of_rows(rows, layout);

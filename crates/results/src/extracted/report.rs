@@ -82,7 +82,7 @@ fn head(extracted: &ExtractionReport<'_>) -> Html {
     Html::element("header", [heading, paragraph("source", source), results])
 }
 
-/// Returns a table with headings separated by ` | `, of which those with `<` are for text columns.
+/// Returns a table. ` | ` separates the headings in `heads`, and a leading `<` marks a text column.
 /// The first cell of a row is its heading.
 fn table(heads: &str, rows: impl IntoIterator<Item = Vec<Html>>) -> Html {
     let heads: Vec<&str> = heads.split(" | ").collect();
@@ -230,7 +230,7 @@ fn times(values: &[MeasuredValue]) -> Html {
     }
 }
 
-/// Rounds a value to the decimals of its spread, if both have the same unit.
+/// Rounds a value to as many decimals as its spread has, if both have the same unit.
 fn as_precise(value: &str, spread: &str) -> String {
     let parts = |text| {
         let (number, unit) = str::split_once(text, ' ')?;
@@ -398,7 +398,7 @@ struct Line {
     label: &'static str,
     /// Distance, time, and half the width of its interval.
     points: Vec<(u32, Span, Option<Span>)>,
-    /// True for a broad line below the others, which should agree with it.
+    /// True for a broad line drawn behind the others, which should agree with it.
     is_reference: bool,
 }
 

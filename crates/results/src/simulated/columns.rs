@@ -216,10 +216,10 @@ pub fn load_line(
 
 /// A part in one run, or in several, with the mean of each metric.
 pub struct PartMetrics {
-    /// The name of the part; empty for a single one.
+    /// The name of the part; empty if there is only one.
     part: String,
     kind: &'static str,
-    /// The role of a disk among the others, in the table.
+    /// The role of a disk among the others, for the table.
     role: &'static str,
     figures: Vec<(&'static str, Option<f64>)>,
 }
@@ -285,8 +285,8 @@ impl Serialize for PartMetrics {
     }
 }
 
-/// Returns the role of a disk among all `parts`: failed, or in a failed member; or the spare of a
-/// rebuild, which is the last member of its array.
+/// Returns the role of a disk among all `parts`: failed, part of a failed member, or the spare of a
+/// rebuild (the last member of its array).
 fn role(disk: &ComponentReport, parts: &[ComponentReport]) -> &'static str {
     let Work::Disk(_) = disk.work else {
         return "";

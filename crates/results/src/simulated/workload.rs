@@ -79,7 +79,7 @@ impl Workload {
         }
     }
 
-    /// Describes the requests of the value of `--workload`: an expression, or the name of a file.
+    /// Describes the requests that `--workload` specifies as an expression or the name of a file.
     pub fn written(generated: &GeneratedRequests, given: &str, warmup_requests: u64) -> Self {
         let requests = generated.requests_count();
         let is_file = Path::new(given)

@@ -88,7 +88,7 @@ fn read(args: &mut Parameters<'_>) -> Result<Box<dyn Config>, InputError> {
         recalibration: args.maybe("recalibrate", RECALIBRATE, recalibration)?,
         outages,
     };
-    // Outages may overlap; everything else was checked when it was read.
+    // Only outages may still be invalid, by overlapping; the rest was checked when it was read.
     plan.check()
         .map_err(|error| error.named(&args.field("outage")))?;
     let revolution = Span::from_ns(args.context.drive.spec.mechanics.period_ns as i64);
@@ -150,7 +150,7 @@ impl Errors {
     }
 }
 
-/// Reads `0.1% after 16 retries` and `1000..1010 reads after 16 retries`.
+/// Parses text such as `0.1% after 16 retries` or `1000..1010 reads after 16 retries`.
 fn error(text: &str) -> Option<Errors> {
     let (affected, retries) = text.split_once(" after ")?;
     let number = retries.trim();

@@ -15,7 +15,7 @@ pub(super) const POLICY: Parameter = (
      lists, with its parameters",
 );
 
-/// The latest time of a failure: a rebuild takes less, even with a thousandth of the time.
+/// The latest time of a failure. A rebuild takes less, even with the minimum share of the time.
 const MAX_HOURS: f64 = 10_000.0;
 /// The minimum share of the time for a rebuild, at which each pause is 999 times as long as a step.
 const MIN_SHARE: f64 = 0.001;
@@ -68,7 +68,7 @@ fn instant(text: &str) -> Option<Instant> {
     is_valid.then(|| Instant::from_ns((at_s * 1e9).round() as u64))
 }
 
-/// Reads the share of time that a rebuild takes. Fails if there is one although no disk fails.
+/// Reads the share of time that a rebuild takes. Fails if it is given although no disk fails.
 pub(super) fn rebuild(
     failures: &[Failure],
     args: &mut Parameters<'_>,

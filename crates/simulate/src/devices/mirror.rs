@@ -49,7 +49,7 @@ pub(super) const ENTRY: Entry = Entry {
     read,
 };
 
-/// The parameters that stripes over pairs also have.
+/// A parameter that stripes over pairs also have.
 pub(super) const QUEUE: Parameter = (
     "queue=independent",
     "where reads wait: in the queue of the device that the routing chooses (independent), or in \
@@ -108,7 +108,7 @@ pub(super) fn rebuild_step(context: Context<'_>) -> SectorCount {
     SectorCount((REBUILD_STEP_BYTES / disk.sector.0).clamp(1, disk.sectors.0))
 }
 
-/// Reads the parameters of `disks` disks in pairs, which rebuild `step` blocks at a time.
+/// Reads the parameters of `disks` disks in pairs. A rebuild copies `step` blocks at a time.
 pub(super) fn mirroring(
     disks: usize,
     step: SectorCount,

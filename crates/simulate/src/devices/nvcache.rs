@@ -147,7 +147,7 @@ fn read(args: &mut Parameters<'_>) -> Result<Box<dyn Config>, InputError> {
     Ok(Box::new(Cache { caching, pair }))
 }
 
-/// Returns the default order of reads, which is the one in the thesis.
+/// Returns the default order of reads: the one in the thesis.
 fn default_policy(scheme: DestageScheme) -> Result<PolicyConfig, InputError> {
     let name = match scheme {
         DestageScheme::Alternating => "fcfs",

@@ -117,7 +117,7 @@ fn read_zero(args: &mut Parameters<'_>) -> Result<Box<dyn Config>, InputError> {
 fn read_ten(args: &mut Parameters<'_>) -> Result<Box<dyn Config>, InputError> {
     let pairs = args.count("pairs", 1..=MAX_DISKS / 2)? as usize;
     let unit = stripe(args)?;
-    // The stripes need no policy, because the pairs accept every request and have one themselves.
+    // The stripes need no policy: the pairs accept every request and have policies themselves.
     let mirroring = mirror::mirroring(2 * pairs, unit, args)?;
     Ok(Box::new(Array {
         members: pairs,

@@ -64,7 +64,7 @@ fn requests_per_s(text: &str) -> Option<f64> {
     quantity::per_s(text)
 }
 
-/// Reads `10 MiB/s` and `100 sectors/s`; sizes need not be whole sectors.
+/// Parses a rate such as `10 MiB/s` or `100 sectors/s`. Sizes need not be whole sectors.
 fn bytes_per_s(text: &str, sector: Bytes) -> Option<f64> {
     let size = text.strip_suffix("/s")?.trim_end();
     let unit = if size.contains("sector") {

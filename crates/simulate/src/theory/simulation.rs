@@ -162,7 +162,7 @@ impl Sink for SeekDistance {
     }
 }
 
-/// The number of simulations of each value.
+/// The number of simulations for each value.
 pub const RUNS: u64 = 10;
 
 /// The parameters of the requests, which are uniform over the drive, at multiples of their size.
@@ -192,11 +192,11 @@ pub struct Comparison {
     pub size_sectors: u64,
     /// The share of reads, from 0 to 1.
     pub read_share: f64,
-    /// The number of simulations of each value, which differ in their seeds.
+    /// The number of simulations for each value, all with different seeds.
     pub runs: u64,
     /// The number of requests of each simulation, including the warm-up.
     pub requests: u64,
-    /// The number of requests of each simulation that its results omit.
+    /// The number of requests that the results of each simulation omit.
     pub warmup: u64,
     /// The seed of the first simulation.
     pub seed: u64,
@@ -228,23 +228,23 @@ impl Group {
     }
 }
 
-/// A theoretical value, and the simulated one if there is one.
+/// A theoretical value, and the simulated value if there is one.
 #[derive(Debug, Serialize)]
 pub struct Value {
-    /// Its name for programs, which ends in its unit.
+    /// Its name for programs, with the unit at the end.
     pub name: &'static str,
     /// Its name in the table.
     #[serde(skip)]
     pub label: String,
-    /// True if the drive meets the assumptions of the formula; if not, it is an approximation.
+    /// True if the drive meets the formula's assumptions; otherwise, the value is an approximation.
     pub is_exact: bool,
     /// The arrival rate for which it holds, in requests per second.
     pub rate_per_s: Option<f64>,
     /// The theoretical value; `None` if requests arrive faster than they are served.
     pub theory: Option<f64>,
-    /// The mean over all simulations; `None` without any, or if one was saturated.
+    /// The mean over all simulations; `None` if there are none or one was saturated.
     pub simulated: Option<f64>,
-    /// Half the width of its 95 % confidence interval, by Student's t.
+    /// Half the width of its 95 % confidence interval (Student's t).
     pub ci95: Option<f64>,
     /// True if the theoretical value is in the simulation's interval.
     pub is_within: Option<bool>,
@@ -291,12 +291,12 @@ impl Value {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SimulatedMean {
     pub mean: f64,
-    /// Half the width of its 95 % confidence interval, by Student's t.
+    /// Half the width of its 95 % confidence interval (Student's t).
     pub ci95: f64,
 }
 
 impl SimulatedMean {
-    /// Returns the mean over at least two runs; `None` if one has no value.
+    /// Returns the mean over at least two runs; `None` if a run has no value.
     pub fn new(values: impl Iterator<Item = Option<f64>>) -> Option<Self> {
         let values: Vec<f64> = values.collect::<Option<_>>()?;
         let mean = values.iter().sum::<f64>() / values.len() as f64;

@@ -56,8 +56,8 @@ fn corrections_are_linear_between_knots() {
     }
 }
 
-/// The given curve is that of the specification, without settling and the difference between
-/// directions, which are added to it.
+/// The given curve is the specification's, to which settling and the difference between directions
+/// are added.
 #[test]
 fn the_corrected_table_is_the_sum_of_the_given_curve_and_the_corrections() {
     let curve = corrected_curve();
@@ -94,7 +94,7 @@ fn the_corrected_table_is_the_sum_of_the_given_curve_and_the_corrections() {
 #[test]
 fn the_shortest_seek_is_the_minimum_over_all_distances() {
     let mut curve = corrected_curve();
-    // 2.89 - 0.2, against 3.68 and more.
+    // 2.89 - 0.2, against at least 3.68.
     assert_eq!(curve.shortest(), Span::from_ms(2.69));
     curve.added_ms[7] = -2.5;
     // Knot 7 is 16 cylinders: 3.81 + 0.33 * 4 - 2.5.

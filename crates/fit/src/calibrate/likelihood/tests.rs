@@ -50,7 +50,7 @@ fn density(predicted: &Completion, error_ms: f64, is_locked: bool) -> f64 {
     NOISE.density(&row(predicted, error_ms, is_locked), PERIOD_MS)
 }
 
-/// Returns all outcomes with several predicted waits, and whether the platter's angle is known.
+/// Returns all outcomes with several predicted waits, each with the angle known and unknown.
 fn cases() -> Vec<(bool, Completion)> {
     let waits = [0.0, 0.1, 5.0, 10.9, PERIOD_MS];
     let mut all = Vec::new();
@@ -161,8 +161,8 @@ fn responses_from_the_buffer_are_laplace_distributed() {
     }
 }
 
-/// A read that should have been a hit but was read from the media after some wait: its density is
-/// the share of failures, uniform over a revolution; other reads have the remaining share.
+/// The media served a read that should have been a hit, after some wait. Its density is the share
+/// of failures, uniform over a revolution; other reads have the remaining share.
 #[test]
 fn a_failed_read_may_end_at_any_angle() {
     let noise = Noise {

@@ -10,7 +10,7 @@ use diskarm_core::request::{Op, Request};
 use diskarm_core::spec;
 use diskarm_core::units::{Angle, Lbn, SectorCount};
 
-/// No buffer, one that reads ahead and keeps its data, and one that caches appending writes.
+/// No buffer, a buffer that reads ahead and keeps its data, and one that caches appending writes.
 const BUFFERS: [&str; 3] = [
     "",
     r#"[buffer]
@@ -109,7 +109,7 @@ proptest! {
         let all = follow(&spec, &layout, &rows);
         let first_part = follow(&spec, &layout, &rows[..cut]);
         prop_assert_eq!(first_part.rows(), &all.rows()[..cut]);
-        // Another response of the request at the cut changes none of the predictions up to it.
+        // A different response of the request at the cut changes none of the predictions up to it.
         rows[cut].response = Span::from_ms(wrong_ms as f64);
         let other = follow(&spec, &layout, &rows);
         let result = |row: &FollowedRequest| (row.predicted, row.trivial, row.is_locked);
@@ -118,11 +118,11 @@ proptest! {
         }
     }
 
-    /// A drive that differs from the model only in its angle and period is followed once these are
-    /// known, to 1 % of a revolution. Exceptions are rare requests whose sectors pass so close to
-    /// the arrival of the head that a smaller difference costs a revolution, and rare writes that
-    /// arrive just as the cache's data reach the media, so that they are either absorbed
-    /// immediately or wait.
+    /// A drive that differs from the model only in its angle and period is followed to within 1 %
+    /// of a revolution once these are known. Exceptions are rare requests whose sectors pass so
+    /// close to the arrival of the head that a smaller difference costs a revolution, and rare
+    /// writes that arrive just as the cache's data reach the media, so that they are either
+    /// absorbed immediately or wait.
     #[test]
     fn predictions_follow_a_drive_like_the_model(
         steps in stream(400..401),
@@ -198,7 +198,7 @@ fn check(found: &Accuracy, same: f64, median_p95_ms: Option<[f64; 2]>, small: f6
 fn figures_match_an_example_calculated_by_hand() {
     let figures = PredictionFigures::of(&example(), 0..5).unwrap_or_else(|| panic!("five rows"));
     // An error of exactly half a revolution is not the same revolution; a quarter of a ms is still
-    // small. The ranks of three are 1.5 and 2.85, rounded up; of four, 2 and 3.8.
+    // small. The ranks for three errors are 1.5 and 2.85, rounded up; for four, 2 and 3.8.
     check(&figures.all.model, 0.6, Some([0.25, 1.0]), 0.4);
     check(&figures.all.trivial, 0.8, Some([0.1, 2.75]), 0.4);
     assert_eq!((figures.all.count, figures.unlocked), (5, 1));
