@@ -133,7 +133,7 @@ fn contenders(
     Ok(contenders)
 }
 
-/// Draws the distributions of all contenders; `drive` is the drive's name if there is only one.
+/// Draws the distributions of all contenders; `drive` is the name if only one drive is compared.
 fn draw(drive: Option<&str>, labels: &[String], outcomes: &[Outcome]) -> String {
     let runs = outcomes.iter().map(|outcome| &outcome.simulated.runs[..]);
     let curves = labels.iter().cloned().zip(runs.map(plot::pool));

@@ -35,7 +35,7 @@ impl Error {
         InputError::new(option, &found.into(), expected).into()
     }
 
-    /// Converts an I/O error on `path`, a file or another resource. `verb` is what failed.
+    /// Converts an I/O error on `path`, a file or other resource; `verb` names the failed action.
     pub fn io(verb: &str, path: impl fmt::Display) -> impl Fn(io::Error) -> Self {
         move |source| Self::Failed(format!("{path}: cannot {verb}: {source}"))
     }

@@ -251,7 +251,7 @@ fn run_error(url: &str, error: &RunError, checkpoint: Option<&str>) -> Error {
 
 /// Writes the checkpoint and shows the progress of a run.
 pub struct CheckpointWriter {
-    /// The path and the file; `None` if the output is not a file, so that no checkpoint is kept.
+    /// The path and the file; `None` if the output is not a file and no checkpoint is kept.
     file: Option<(String, OutputFile)>,
     bar: progress::StepProgress,
 }

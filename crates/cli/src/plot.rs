@@ -22,9 +22,8 @@ pub fn svg_name(text: &str) -> Result<String, &'static str> {
 
 const POINTS: usize = 400;
 
-/// Draws cumulative distributions of measured and simulated response times, like figures A.2 to A.5
-/// of worthington94 and figures 4 to 7 of worthington96. They plot fractions of requests against
-/// ms.
+/// Draws cumulative distributions of measured and simulated response times in milliseconds, like
+/// figures A.2 to A.5 of worthington94 and figures 4 to 7 of worthington96.
 ///
 /// The chart covers at least 99.9 % of each sample. A curve of up to 200 responses is drawn in
 /// steps; for more responses, lines join 400 order statistics that are evenly spaced in rank.
@@ -349,7 +348,7 @@ impl Panel {
         }
     }
 
-    /// Draws the grid, its numbers and the names of the axes; `left` and `more` are two lines.
+    /// Draws the grid, its numbers and the axis names; `left` and `more` name the vertical axis.
     fn draw(&self, svg: &mut String, x: &Scale, y: &Scale, left: &str, more: &str) {
         let (top, bottom) = (self.top, self.bottom);
         for (at, value) in x.ticks() {

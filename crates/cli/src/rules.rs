@@ -241,7 +241,7 @@ impl Rule {
             self.on_device()
         );
         self.edit_options(command, |arg| {
-            // Options under a heading need no note, because it already names what they need.
+            // Options under a heading need no note, because the heading names what they need.
             let help = arg.get_long_help().or(arg.get_help());
             match help.filter(|_| arg.get_help_heading().is_none()) {
                 Some(help) => {

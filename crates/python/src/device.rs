@@ -172,7 +172,7 @@ impl Device {
 }
 
 impl Device {
-    /// Converts a time to an instant, which must not precede the last one.
+    /// Converts a time to an instant, and checks that it does not precede the last one.
     fn instant(&self, py: Python<'_>, now_us: f64) -> PyResult<Instant> {
         // Beyond this, a double cannot represent nanoseconds.
         const MAX_US: f64 = 4e12;

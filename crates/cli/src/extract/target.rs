@@ -193,7 +193,7 @@ fn split_realism(url: &str) -> Result<(&str, Realism), InputError> {
     let places = args.maybe("places", expected, |word| match word {
         "translated" => Some(Places::Translated),
         "notches" => Some(Places::Notches),
-        // The second name was used up to version 0.1.
+        // `untold` was the name up to version 0.1.
         "hidden" | "untold" => Some(Places::Hidden),
         _ => None,
     })?;

@@ -18,7 +18,7 @@ use crate::error::Error;
 use crate::output;
 use crate::progress::Progress;
 
-/// The bytes of each read without a foreground workload.
+/// The number of bytes per read without a foreground workload.
 const READ_BYTES: u64 = 256 << 10;
 
 /// The number of concurrent reads without a foreground workload.

@@ -15,7 +15,7 @@ use diskarm_scan::live::{ReadData, Size};
 
 use crate::error::Error;
 
-/// The minimum time between checkpoints. It grows to 20 times the time it takes to write one.
+/// The time between checkpoints, unless writing one takes more than a twentieth of it.
 const PERIOD: Duration = Duration::from_secs(5);
 
 /// The number of pieces that may be queued before the scan waits.

@@ -215,7 +215,7 @@ impl TraceSummary {
         text
     }
 
-    /// Adds the percentage of each short queue, then of ranges of doubling width.
+    /// Adds the percentage of each short queue length, then those of ranges of doubling width.
     fn queues(&self, text: &mut String) {
         let Some(counts) = &self.queue_requests else {
             return;
