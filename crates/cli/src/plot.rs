@@ -299,7 +299,7 @@ fn draw_bars(svg: &mut String, errors: &[Outcome], period: Span) {
         for (bin, percent) in percents.iter().enumerate() {
             let before = if bin > 0 { percents[bin - 1] } else { 0.0 };
             let after = percents.get(bin + 1).copied().unwrap_or(0.0);
-            // Between empty bins the line stays on the axis.
+            // Between empty bins, the line runs along the axis.
             if before + percent + after > 0.0 {
                 let _ = write!(svg, "H{:.1}V{:.1}", edge(bin), y.pixel(*percent));
             }

@@ -108,7 +108,7 @@ impl Device {
         }
         let refused = |refused| refusal(py, &request, refused);
         self.device().check(&request).map_err(refused)?;
-        // Events up to an instant are processed before a submission at that instant.
+        // Events at or before an instant are processed before a submission at that instant.
         self.advance_to(py, now)?;
         self.device().submit(now, request).map_err(refused)?;
         self.next_id += 1;

@@ -108,7 +108,7 @@ const WITHOUT_DECISION: &str = "fcfs-closed-64";
 /// A single disk with the queue depth of each disk of [`PAIR`].
 const SINGLE: Case = closed("satf-closed-16", PLAIN, "satf", "16");
 
-/// A pair with a shared queue.
+/// A mirrored pair with a shared queue.
 const PAIR: Case = closed(
     "mirror-satf-32",
     "mirror(queue=shared, policy=satf, drive=hp-c2247)",
@@ -170,7 +170,7 @@ const GENERATED: &[(&str, &str)] = &[
     ("draw-zipf", "deterministic(rate=60/s) zipf(exponent=1)"),
 ];
 
-/// The formats whose readers are counted: all that the example can write.
+/// The formats whose readers are counted: all those that the example can write.
 const READ: &str = "measured disksim spc msr fio-iolog mqsim systor17 alibaba tencent fio-latency \
     blkparse srt vscsi blktrace";
 

@@ -15,7 +15,7 @@ pub struct File {
     /// Relative to the root of the workspace, with `/` between its parts.
     pub path: String,
     pub text: String,
-    /// `None` if it is not Rust or does not parse, which rustc reports.
+    /// `None` if the file is not Rust or does not parse; rustc reports parse errors.
     pub rust: Option<Rust>,
 }
 
