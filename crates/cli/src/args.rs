@@ -133,7 +133,7 @@ pub fn toml_or_standard(text: &str) -> Result<String, &'static str> {
         .ok_or("expected a name ending in .toml")
 }
 
-/// Reads the names and secrets given by `--chap`: `file:PATH` or `env`.
+/// Reads the CHAP names and secrets from the source given to `--chap`: `file:PATH` or `env`.
 pub fn accounts(text: &str) -> Result<Accounts, Error> {
     let lines = match text.split_once(':') {
         Some(("file", path)) => secrets(path)?,

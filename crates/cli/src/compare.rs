@@ -60,7 +60,7 @@ pub fn run(args: Args) -> Result<(), Error> {
     let run = |number: usize| contenders[number].simulate(settings);
     let outcomes = match settings.replications {
         None => progress::parallel_map(contenders.len(), run),
-        // Each contender uses all processors itself.
+        // Each contender already uses all processors.
         Some(_) => (0..contenders.len()).map(run).collect(),
     };
     let outcomes: Vec<Outcome> = outcomes.into_iter().collect::<Result<_, Error>>()?;
@@ -133,7 +133,7 @@ fn contenders(
     Ok(contenders)
 }
 
-/// Draws the distributions of all contenders; `drive` is the drive's name if there is only one.
+/// Draws the distributions of all contenders; `drive` is the name if only one drive is compared.
 fn draw(drive: Option<&str>, labels: &[String], outcomes: &[Outcome]) -> String {
     let runs = outcomes.iter().map(|outcome| &outcome.simulated.runs[..]);
     let curves = labels.iter().cloned().zip(runs.map(plot::pool));
@@ -238,8 +238,8 @@ impl ComparedRun {
     }
 }
 
-/// Returns a sentence that compares the fastest contender with the first, or with the next fastest
-/// if it is the first; empty if a run is saturated or all means are equal.
+/// Returns a sentence that compares the fastest contender with the first, or with the second
+/// fastest if the first is the fastest. It is empty if a run is saturated or all means are equal.
 fn conclusion(labels: &[String], outcomes: &[Outcome]) -> String {
     let runs: Vec<&[Run]> = outcomes.iter().map(|one| &one.simulated.runs[..]).collect();
     let mean = |number: usize| plot::pool(runs[number]).moments().mean();
@@ -272,8 +272,8 @@ fn conclusion(labels: &[String], outcomes: &[Outcome]) -> String {
     format!("\n{}", prose::wrapped(&sentence, 0))
 }
 
-/// Returns a line per contender, below the inputs that all contenders share. Lines include the
-/// number of requests counted if it differs, and the number of failed requests if there are any.
+/// Returns a line for each contender, below the inputs that all contenders share. If the numbers of
+/// counted requests differ, or if requests failed, the lines include these numbers.
 fn table(rows: &[ComparedRun], labels: &[&str], drives: &[&str]) -> String {
     let count = |row: &ComparedRun| row.metrics.requests;
     let is_same_count = rows.iter().all(|row| count(row) == count(&rows[0]));

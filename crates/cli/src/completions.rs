@@ -44,8 +44,8 @@ fn studies() -> Vec<&'static str> {
     STUDIES.iter().map(|entry| entry.name).collect()
 }
 
-/// Adds the possible names to those arguments of `command` and its subcommands that take a name.
-/// The result is only for completions: a parser would refuse the names of files.
+/// Adds the possible names to each argument of `command` and its subcommands that takes a name. The
+/// result is only for completions: a parser would refuse file names.
 fn with_names(command: Command) -> Command {
     let named = |arg: Arg| {
         let names = match (arg.get_id().as_str(), arg.get_value_names()) {

@@ -94,7 +94,7 @@ exponential and independent, and failed disks are repaired independently.";
 
 fn hours(text: &str) -> Result<f64, &'static str> {
     let hours = quantity::time_s(text).map(|seconds| seconds / 3_600.0);
-    // The product of two such times is far from overflowing.
+    // The product of two such times cannot overflow.
     let hours = hours.filter(|hours| (1e-9..=1e12).contains(hours));
     hours.ok_or("expected a time above 0 with its unit, such as \"24 h\"")
 }

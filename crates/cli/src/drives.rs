@@ -73,7 +73,7 @@ fn row(name: &'static str, spec: Spec) -> DriveRow {
     }
 }
 
-/// Formats two lines per drive: summaries are too long for a column.
+/// Formats two lines per drive, because summaries are too long for a column.
 fn table(rows: &[DriveRow]) -> String {
     let mut text = format!(
         "{:<37}{:>9}{:>8}{:>9}{:>10}{:>6}\n",

@@ -12,7 +12,7 @@ use diskarm_trace::TraceError;
 /// The exit code after Ctrl-C: 128 plus the number of the signal.
 pub const INTERRUPTED: u8 = 130;
 
-/// The failure of a command. Displays as one line, without `error:`.
+/// The failure of a command. It is displayed as one line, without `error:`.
 #[derive(Debug)]
 pub enum Error {
     /// The command could not complete.
@@ -35,7 +35,7 @@ impl Error {
         InputError::new(option, &found.into(), expected).into()
     }
 
-    /// Converts an I/O error on `path`, a file or another resource; `verb` is the failed action.
+    /// Converts an I/O error on `path`, a file or other resource; `verb` names the failed action.
     pub fn io(verb: &str, path: impl fmt::Display) -> impl Fn(io::Error) -> Self {
         move |source| Self::Failed(format!("{path}: cannot {verb}: {source}"))
     }
@@ -110,7 +110,7 @@ impl From<RejectedRequest> for Error {
     }
 }
 
-/// Arguments of the library that are options of the command line.
+/// Arguments of the library that are also command-line options.
 const OPTIONS: [&str; 14] = [
     "device", "drive", "fit", "from", "policy", "requests", "rows", "size", "store", "trace",
     "until", "warm_up", "window", "workload",

@@ -155,7 +155,7 @@ fn measure(url: &str, output: &str, args: &Args) -> Result<(), Error> {
         target.check(&mut *drive, &identity)?;
         Ok(drive)
     };
-    // A drive that may not be written to is refused before anything is measured.
+    // A drive that must not be written to is refused before anything is measured.
     connect(SEED).map_err(|error: TransportError| Error::Failed(error.to_string()))?;
     let outcome = suite::run(&mut connect, &mut checkpoint, &mut writer);
     outcome.map_err(|error| run_error(url, &error, writer.path()))?;
@@ -197,7 +197,7 @@ fn html(text: &str) -> Result<String, &'static str> {
     is_html.then(|| text.to_owned()).ok_or(expected)
 }
 
-/// Returns the checkpoint of a run that has not begun. Warns if data will be overwritten.
+/// Returns the checkpoint of a new run. Warns if data will be overwritten.
 fn fresh_checkpoint(url: &str, target: &Target, args: &Args) -> Result<suite::Checkpoint, Error> {
     let mut connect = |seed| target.connect(Writes::Forbidden, seed);
     let identity = suite::identity(&mut connect).map_err(|error| run_error(url, &error, None))?;
@@ -251,7 +251,7 @@ fn run_error(url: &str, error: &RunError, checkpoint: Option<&str>) -> Error {
 
 /// Writes the checkpoint and shows the progress of a run.
 pub struct CheckpointWriter {
-    /// The path and the file; `None` if the output is not a file, so that nothing can be kept.
+    /// The path and the file; `None` if the output is not a file and no checkpoint is kept.
     file: Option<(String, OutputFile)>,
     bar: progress::StepProgress,
 }
@@ -277,7 +277,7 @@ impl CheckpointWriter {
         self.file.as_ref().map(|(path, _)| path.as_str())
     }
 
-    /// Reads the checkpoint to continue from, without failed measurements, or returns `fresh`.
+    /// Reads the checkpoint without its failed measurements, or returns `fresh` if there is none.
     pub fn load_or(&self, fresh: Checkpoint) -> Result<Checkpoint, Error> {
         let Some(path) = self.path() else {
             return Ok(fresh);
@@ -297,15 +297,15 @@ impl CheckpointWriter {
     }
 
     pub fn remove(self) {
-        // A leftover does no harm, because it records that the run has finished.
+        // A leftover checkpoint does no harm, because it records that the run has finished.
         let _ = self.path().map(fs::remove_file);
     }
 }
 
 /// Makes Ctrl-C print how to continue the run from the checkpoint at `path`, if it exists. Ending
-/// the program immediately is safe: checkpoints are replaced as a whole.
+/// the program immediately is safe, because checkpoints are replaced atomically.
 fn report_on_interrupt(path: String) {
-    // Without a handler Ctrl-C still ends the program.
+    // Without a handler, Ctrl-C still ends the program.
     let _ = ctrlc::set_handler(move || {
         if fs::exists(&path).unwrap_or(false) {
             eprintln!(

@@ -1,8 +1,8 @@
 //! The command line of Diskarm: parses arguments, calls the model and prints.
 //!
 //! Each command has a file with an `Args` and a `run(args) -> Result<(), Error>`, a line in
-//! [`Command`] and a line in [`run`]. The table in `rules` has the rules between options.
-//! [`main_with`] is the program.
+//! [`Command`] and a line in [`run`]. The table in `rules` has the rules about combinations of
+//! options. [`main_with`] runs the program.
 
 mod args;
 mod calibrate;

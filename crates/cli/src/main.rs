@@ -1,4 +1,4 @@
-//! The program `diskarm`.
+//! The `diskarm` program.
 
 use std::process::ExitCode;
 

@@ -19,7 +19,7 @@ pub struct Args {
     folder: PathBuf,
 }
 
-/// Writes the pages, replacing pages of the same names, and prints their number.
+/// Writes the pages, replacing existing ones, and prints their number.
 pub fn run(args: &Args, program: Command) -> Result<(), Error> {
     let folder = &args.folder;
     std::fs::create_dir_all(folder).map_err(Error::io("write", folder.display()))?;

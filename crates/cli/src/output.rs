@@ -22,7 +22,7 @@ pub fn print(text: &str) -> Result<(), Error> {
     }
 }
 
-/// Checks that a file can be written at `path`, before work that takes minutes.
+/// Checks that a file can be written at `path` before work that takes minutes begins.
 pub fn check_writable(path: &str) -> Result<(), Error> {
     let folder = match Path::new(path).parent() {
         Some(folder) if folder != Path::new("") => folder,
@@ -55,7 +55,7 @@ pub fn print_warnings(warnings: &[String]) {
     }
 }
 
-/// Prints on standard error. It is not an error if nothing reads it.
+/// Prints on standard error, ignoring errors.
 fn print_error(text: &str) {
     let _ = io::stderr().write_all(text.as_bytes());
 }
@@ -74,8 +74,8 @@ pub fn print_as(
     Results::default().print_as(is_json, value, text)
 }
 
-/// The results of a command that also writes files. They go to standard output or, if a file called
-/// `-` goes there, to standard error.
+/// The results of a command that also writes files. They go to standard output, or to standard
+/// error if one of the files goes to standard output.
 #[derive(Debug, Default)]
 pub struct Results {
     /// The option of the file that goes to standard output.
@@ -83,7 +83,7 @@ pub struct Results {
 }
 
 impl Results {
-    /// Returns the target of an output file, the `path` given to `option`.
+    /// Returns the target of the output file whose `path` was given to `option`.
     pub fn output_file(
         &mut self,
         files: &mut Files,
@@ -160,10 +160,10 @@ pub enum When {
     Never,
 }
 
-/// The value of `--color`; unset until parsed.
+/// The value of `--color`; unset until it is parsed.
 static CHOSEN: OnceLock<When> = OnceLock::new();
 
-/// Sets the colour mode. A second command line in one process, as in Python, keeps the first mode.
+/// Sets the colour mode. Later calls in the same process, as from Python, have no effect.
 pub fn choose(when: When) {
     let _ = CHOSEN.set(when);
 }
@@ -202,7 +202,7 @@ fn colour(word: &str, look: Look, is_terminal: bool) -> String {
 
 /// A CSV file that is written row by row during a run, and gets its final name at the end.
 pub struct RowFile {
-    /// `None` on standard output.
+    /// `None` for standard output.
     part: Option<PartialFile>,
     out: io::BufWriter<Box<dyn Write + Send>>,
     /// The first error; nothing is written after it.
@@ -210,7 +210,7 @@ pub struct RowFile {
 }
 
 impl RowFile {
-    /// Creates the file with the names of its columns.
+    /// Creates the file and writes the names of its columns.
     pub fn create(target: Target, names: &str) -> Result<Self, Error> {
         let (part, out): (_, Box<dyn Write + Send>) = match target {
             Target::Standard => (None, Box::new(io::stdout())),
@@ -249,8 +249,8 @@ impl RowFile {
     /// Renames the complete file.
     ///
     /// # Errors
-    /// If anything could not be written; the file at the final path is then unchanged. As for
-    /// everything printed, it is not an error if the reader of standard output stops early.
+    /// If anything could not be written; the file at the final path is then unchanged. It is not an
+    /// error if the reader of standard output stops early.
     pub fn finish(mut self) -> Result<(), Error> {
         let written = match self.failure {
             Some(failure) => Err(failure),

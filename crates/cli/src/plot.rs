@@ -22,8 +22,8 @@ pub fn svg_name(text: &str) -> Result<String, &'static str> {
 
 const POINTS: usize = 400;
 
-/// Draws cumulative distributions of measured and simulated response times, like figures A.2 to A.5
-/// of worthington94 and 4 to 7 of worthington96: fraction of requests against milliseconds.
+/// Draws cumulative distributions of measured and simulated response times in milliseconds, like
+/// figures A.2 to A.5 of worthington94 and figures 4 to 7 of worthington96.
 ///
 /// The chart covers at least 99.9 % of each sample. A curve of up to 200 responses is drawn in
 /// steps; for more responses, lines join 400 order statistics that are evenly spaced in rank.
@@ -56,7 +56,7 @@ pub fn distributions(
     Figure::of_responses(title, subtitle, curves).still_svg()
 }
 
-/// Returns times in milliseconds, each with the fraction of the sample up to it.
+/// Returns times in milliseconds, each with the fraction of the sample that does not exceed it.
 fn points(sample: &SortedSpans) -> Vec<(f64, f64)> {
     let spans = sample.as_slice();
     let part = |rank: usize| rank as f64 / spans.len() as f64;
@@ -76,7 +76,7 @@ fn nearly_longest(sample: &SortedSpans) -> Span {
     spans.get(index).copied().unwrap_or(Span::ZERO)
 }
 
-/// The fraction at which a curve ends: the longest 0.1 % would squeeze all other responses.
+/// Curves end at this fraction, because the longest 0.1 % would squeeze all other responses.
 const END_FRACTION: f64 = 0.999;
 
 /// Draws cumulative distributions of response times, each with its label.
@@ -122,7 +122,7 @@ fn summary_points(responses: &ResponseSummary) -> Vec<Point> {
     points.collect()
 }
 
-/// Draws the load of each disk with failures, compared with the load without.
+/// Draws the load of each disk with and without the failures.
 pub fn loads(compared: &Comparison) -> String {
     let parameters = &compared.parameters;
     let groups = (0..parameters.disks).map(|disk| BarGroup {
@@ -183,7 +183,7 @@ const BARS: Panel = Panel {
 
 const GRID: &str = "stroke=\"#e4e4e4\"";
 
-/// Bars in the histogram, an even number so that none straddles zero.
+/// The number of bars in the histogram, which is even so that no bar straddles zero.
 const BINS: usize = 200;
 
 /// The largest request size, name and colour of each size class.
@@ -195,7 +195,7 @@ const SIZES: [(u64, &str, &str); 5] = [
     (u64::MAX, "over 64 KiB", "#b00020"),
 ];
 
-/// Only one point is drawn in each cell of this size in pixels, which keeps the file small.
+/// Only one point is drawn in each cell of this size in pixels, to keep the file small.
 const CELL: f64 = 0.8;
 
 #[derive(Clone, Copy, Debug)]
@@ -219,9 +219,9 @@ struct Scale {
     step: f64,
 }
 
-/// Draws the errors of predictions: as points over time, and as a histogram of those within half a
-/// revolution, with a line for each size class. The error axis of the points covers at least 99.9 %
-/// of them, and a whole revolution.
+/// Draws prediction errors as points over time, and those within half a revolution as a histogram
+/// with a line for each size class. The error axis of the points covers at least 99.9 % of them,
+/// and errors of up to a revolution.
 pub fn errors(title: &str, subtitle: &str, errors: &[Outcome], period: Span) -> String {
     let mut svg = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" \
@@ -299,7 +299,7 @@ fn draw_bars(svg: &mut String, errors: &[Outcome], period: Span) {
         for (bin, percent) in percents.iter().enumerate() {
             let before = if bin > 0 { percents[bin - 1] } else { 0.0 };
             let after = percents.get(bin + 1).copied().unwrap_or(0.0);
-            // Between empty bins the line stays on the axis.
+            // Between empty bins, the line runs along the axis.
             if before + percent + after > 0.0 {
                 let _ = write!(svg, "H{:.1}V{:.1}", edge(bin), y.pixel(*percent));
             }
@@ -348,7 +348,7 @@ impl Panel {
         }
     }
 
-    /// Draws the grid, its numbers and the names of the axes, the vertical one in two lines.
+    /// Draws the grid, its numbers and the axis names; `left` and `more` name the vertical axis.
     fn draw(&self, svg: &mut String, x: &Scale, y: &Scale, left: &str, more: &str) {
         let (top, bottom) = (self.top, self.bottom);
         for (at, value) in x.ticks() {
@@ -409,7 +409,7 @@ impl Scale {
     }
 }
 
-/// Returns a round number that divides `length` into 5 to 13 steps, the last perhaps partial.
+/// Returns a round number that divides `length` into 5 to 13 steps; the last may be partial.
 fn round_step(length: f64) -> f64 {
     let step = 10f64.powf((length / 5.0).log10().floor());
     if length / step > 25.0 {
@@ -479,7 +479,7 @@ mod tests {
         }
     }
 
-    /// Each class counts only its own requests, and a bound belongs to the class below it.
+    /// A class's percentages refer to its own requests, and its largest size belongs to it.
     #[test]
     fn lines_are_percentages_of_their_class() {
         let of = |size, error_us| Outcome {
@@ -507,8 +507,8 @@ mod tests {
 
     #[test]
     fn bars_are_percentages_of_all_requests() {
-        // Bars are 0.05 ms wide; -5 ms is in the first bar, 5 ms just beyond the last. Half are
-        // outside.
+        // Bars are 0.05 ms wide. -5 ms is in the first bar; 5 ms is just beyond the last. Half of
+        // the errors are outside.
         let errors = [
             -5_000, -1, 0, 49, 50, 4_999, 5_000, -5_001, 10_000, 20_000, -10_000, 7_000,
         ];

@@ -48,7 +48,7 @@ pub fn run(args: Args) -> Result<(), Error> {
         return output::print_json(&all);
     }
     let mut text = format!("{:<16}{:<14} {}\n", "policy", "knows", "origin");
-    // The meanings of parameters, and the first policy with each.
+    // The meanings that were printed, each with its policy.
     let mut listed: Vec<(&str, &str)> = Vec::new();
     for info in INFOS.iter().filter(|info| is_wanted(info.name)) {
         let knowledge = info.knowledge.name();

@@ -12,7 +12,7 @@ const DELAY: Duration = Duration::from_secs(1);
 /// The number of steps of a bar that shows a fraction.
 const STEPS: u64 = 1_000;
 
-/// A bar on standard error, if that is a terminal and the work takes over a second. Erased on drop.
+/// A bar on standard error, if that is a terminal and the work takes over a second; erased on drop.
 pub struct Progress {
     /// `None` if standard error is not a terminal.
     bar: Option<ProgressBar>,
@@ -52,7 +52,7 @@ impl Progress {
         }
     }
 
-    /// Shows that `done` steps are finished. Reads the clock, so a million calls would be slow.
+    /// Shows that `done` steps are finished. Reads the clock: a million calls would be slow.
     pub fn set(&self, done: u64) {
         let Some(bar) = &self.bar else { return };
         if bar.is_hidden() {

@@ -1,4 +1,4 @@
-//! The rules between options, in one table.
+//! The rules about combinations of options, in one table.
 //!
 //! [`describe`] adds them to the definition of the commands, so that usage lines, help, manual and
 //! completions show them. [`check`] applies them to a parsed command line, with messages that say
@@ -12,9 +12,9 @@ struct Rule {
     options: &'static [&'static str],
     relation: Relation,
     others: &'static [&'static str],
-    /// The only kind of target to which the rule applies.
+    /// The only kind of target to which the rule applies; `None` if it applies to all.
     target: Option<Target>,
-    /// The reason, unless the names of the options show it.
+    /// The reason; empty if the names of the options make it clear.
     reason: &'static str,
 }
 
@@ -241,7 +241,7 @@ impl Rule {
             self.on_device()
         );
         self.edit_options(command, |arg| {
-            // The heading already names what the option needs.
+            // Options under a heading need no note, because the heading names what they need.
             let help = arg.get_long_help().or(arg.get_help());
             match help.filter(|_| arg.get_help_heading().is_none()) {
                 Some(help) => {
@@ -343,7 +343,7 @@ mod tests {
 
     use super::*;
 
-    /// An unknown name in the table panics here.
+    /// Panics if the table contains an unknown name.
     #[test]
     fn every_rule_names_options_of_its_command() {
         describe_for_completions(crate::Cli::command()).debug_assert();

@@ -1,4 +1,4 @@
-//! `diskarm scan`: reads a whole drive, in the gaps of its foreground if it has one.
+//! `diskarm scan`: reads a whole drive, in the gaps of a foreground workload if there is one.
 
 mod device;
 mod predictions;
@@ -236,7 +236,7 @@ mod tests {
         args: Args,
     }
 
-    /// A trace has no default limit on its length.
+    /// With a trace, the number of requests has no default limit.
     #[test]
     fn a_scan_with_a_trace_ends_with_the_trace() {
         for (more, max) in [

@@ -41,7 +41,7 @@ pub fn run(args: Args) -> Result<(), Error> {
     let drawing = results.output_file(&mut files, "--plot", settings.plot.as_deref())?;
     let depth = model.drive.spec.queue.depth;
     let choices = ChoiceCounter::new(&placed.host);
-    // Only counted when the drive's own queue may leave the host policy nothing to choose.
+    // Choices are counted only if the drive's own queue may leave the host policy no choice.
     let has_drive_queue = settings.queue == Queue::Host && depth > 1;
     let host: &dyn MakePolicy = if has_drive_queue {
         &choices
@@ -261,7 +261,7 @@ impl Cell<'_> {
     }
 }
 
-/// A note below the results of an open run with which the drive could not keep up.
+/// The note below the results if the drive could not keep up with open arrivals.
 const SATURATED: &str = "
 note: requests arrive faster than they are served; the means grow with the length of the run
 ";
@@ -355,8 +355,8 @@ pub struct Args {
     pub settings: Settings,
 }
 
-/// Positions in the help of options that a command adds to [`Settings`], whose own positions start
-/// at 2. (Options after all of these would get the heading of the last one.)
+/// Help positions of the options that a command adds to [`Settings`], whose own options start at 2.
+/// (An option after all of these would get the heading of the last one.)
 pub const AFTER_DRIVE: usize = 2;
 const AFTER_WINDOW: usize = 12;
 pub const AFTER_PLOT: usize = 13;

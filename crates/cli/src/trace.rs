@@ -1,5 +1,5 @@
-//! `diskarm trace`: summarises, prints and converts traces. Also has the options of every command
-//! that reads a trace.
+//! `diskarm trace`: summarises, prints and converts traces. Also has the options that all commands
+//! reading traces share.
 
 mod convert;
 mod head;
@@ -117,7 +117,7 @@ fn format_value(entry: &diskarm_trace::FormatEntry) -> PossibleValue {
     PossibleValue::new(entry.info.name).help(entry.info.summary)
 }
 
-/// Returns the formats that this build lacks, hidden: the library explains how to get them.
+/// Returns the formats that this build lacks, as hidden values; the library says how to get them.
 fn missing_formats() -> impl Iterator<Item = PossibleValue> {
     let names = disabled_formats().iter().map(|format| format.name);
     names.map(|name| PossibleValue::new(name).hide(true))
@@ -205,8 +205,8 @@ impl Adapt {
     /// Opens the trace of `input` with the requested changes.
     ///
     /// # Errors
-    /// If the trace is invalid up to its first record (for `scale`, anywhere), or a size is
-    /// missing.
+    /// If a size is missing, or the trace is invalid at or before its first record (with `scale`,
+    /// anywhere).
     pub fn open(&self, input: &Input) -> Result<Box<dyn Notes>, Error> {
         let part = self.part.to_library()?;
         let adapted = || -> Result<Box<dyn Notes>, TraceError> {

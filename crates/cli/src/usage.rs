@@ -36,7 +36,7 @@ fn context(error: &clap::Error, kind: ContextKind) -> &str {
     }
 }
 
-/// Returns a guess at what was meant, to be appended to the message; empty if there is none.
+/// Returns a guess at what the user meant, to append to the message; empty if there is none.
 fn hint(program: &Command, error: &clap::Error) -> String {
     let is_drive = |text: &str| text.ends_with(".toml") || diskarm_drives::find(text).is_some();
     let argument = context(error, ContextKind::InvalidArg);
@@ -88,7 +88,7 @@ fn takes_drive(program: &Command, words: &[String]) -> bool {
     options.any(|option| option == "drive")
 }
 
-/// Formats an invalid value of an option as an `InputError` is displayed; `None` for other errors.
+/// Formats the error of an invalid option value like an `InputError`; `None` for other errors.
 fn bad_value(error: &clap::Error) -> Option<String> {
     let string = |kind| match error.get(kind) {
         Some(ContextValue::String(text)) => Some(text.as_str()),
@@ -101,8 +101,8 @@ fn bad_value(error: &clap::Error) -> Option<String> {
         Some(ContextValue::Strings(names)) if !found.is_empty() => {
             format!("expected one of {}", names.join(", "))
         }
-        // The value is `None` if none was given. The errors of our own value parsers begin with
-        // "expected"; the option parser's own are about whole numbers.
+        // The errors of our own value parsers begin with "expected"; those of the option parser
+        // itself are about whole numbers.
         _ => {
             let source = std::error::Error::source(error)?.to_string();
             if source.starts_with("expected") {
@@ -115,8 +115,8 @@ fn bad_value(error: &clap::Error) -> Option<String> {
     Some(format!("{option}: found {found:?}, {expected}"))
 }
 
-/// Joins the paragraphs before the usage and the pointer to the help with semicolons, without the
-/// advice to pass a misspelt option as a file.
+/// Joins the paragraphs before the usage line with semicolons, and omits the advice to pass a
+/// misspelt option as a file.
 fn one_line(text: &str) -> String {
     let paragraphs = text.split("\n\n").take_while(|paragraph| {
         !paragraph.starts_with("Usage:") && !paragraph.starts_with("For more information")
@@ -170,7 +170,7 @@ pub fn table<T: clap::Subcommand>() -> String {
     all.trim_start().to_owned()
 }
 
-/// Adds a line for `command`, or for each of its subcommands; names have at most two words.
+/// Adds a line for `command`, or one for each subcommand. Names have at most two words.
 fn add_line(command: &Command, prefix: &str, text: &mut String) {
     let name = format!("{prefix}{}", command.get_name());
     let is_nested = !prefix.is_empty();

@@ -132,7 +132,7 @@ fn python_name(argument: &str) -> &str {
     }
 }
 
-/// Replaces the names of arguments in backticks by their Python names.
+/// Replaces argument names in backticks with their Python names.
 fn in_arguments(message: &str) -> String {
     message.replace("`from`", "`from_`")
 }

@@ -108,7 +108,7 @@ impl Device {
         }
         let refused = |refused| refusal(py, &request, refused);
         self.device().check(&request).map_err(refused)?;
-        // Events up to an instant are processed before a submission at that instant.
+        // Events at or before an instant are processed before a submission at that instant.
         self.advance_to(py, now)?;
         self.device().submit(now, request).map_err(refused)?;
         self.next_id += 1;
@@ -172,7 +172,7 @@ impl Device {
 }
 
 impl Device {
-    /// Converts a time to an instant, which must not precede the last one.
+    /// Converts a time to an instant, and checks that it does not precede the last one.
     fn instant(&self, py: Python<'_>, now_us: f64) -> PyResult<Instant> {
         // Beyond this, a double cannot represent nanoseconds.
         const MAX_US: f64 = 4e12;

@@ -32,7 +32,7 @@ impl Drive {
         Ok(Self::from_system(found.map_err(|e| py_error(py, &e))?))
     }
 
-    /// Returns its model. Fails if there are devices in front of it.
+    /// Returns the drive's model. Fails if there are devices in front of the drive.
     pub fn single_drive(&self, py: Python<'_>) -> PyResult<Model> {
         let drive = self.system.single_drive("drive");
         drive.cloned().map_err(|error| py_error(py, &error))

@@ -46,7 +46,7 @@ impl GivenPolicy {
         Ok(Self::Named(named))
     }
 
-    /// Returns its name in results.
+    /// Returns the policy's name in results.
     pub fn name(&self) -> String {
         match self {
             Self::Named(choice) => choice.to_string(),
@@ -105,7 +105,7 @@ impl FirstException {
 }
 
 impl PythonPolicy {
-    /// Returns a queue with a deep copy of the policy: drives and runs must not share state.
+    /// Returns a queue with a deep copy of the policy, as drives and runs must not share state.
     fn queue(&self) -> PythonQueue {
         let copied = Python::attach(|py| {
             let copy = py.import("copy")?.getattr("deepcopy")?;

@@ -43,7 +43,7 @@ pub struct Options {
 /// A limit on memory: each run needs about 200 KiB until all are done.
 const MAX_REPLICATIONS: u64 = 1_000;
 
-/// The metrics, true if saturated, the quantiles of responses, and the requests if requested.
+/// The metrics, true if saturated, the quantiles of responses, and the requests if asked for.
 type Metrics<'py> = (Bound<'py, PyAny>, bool, Vec<f64>, Option<Batch>);
 
 /// Simulates each policy; returns its metrics, true if it is saturated, the quantiles of its
@@ -61,7 +61,7 @@ pub fn simulate<'py>(
     let outcomes = wait::stoppable(py, |stop| {
         let job = |number: usize| arguments.simulate(&policies[number], stop);
         match policies.len() {
-            // On this thread: see `wait`.
+            // A single run uses this thread, whose Python state `wait` created.
             1 => vec![job(0)],
             several => parallel::map(several, job, |_| {}),
         }
@@ -98,7 +98,7 @@ struct Arguments {
 struct Outcome {
     metrics: Value,
     is_saturated: bool,
-    /// The quantiles 0, 0.001 to 0.999 of the responses, in milliseconds; empty without responses.
+    /// The quantiles 0, 0.001 to 0.999 of the responses, in milliseconds; empty if there are none.
     response_ms_quantiles: Vec<f64>,
     requests: Option<Columns>,
 }

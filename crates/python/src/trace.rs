@@ -93,7 +93,7 @@ fn instant(py: Python<'_>, field: &str, text: Option<String>) -> PyResult<Option
     text.map(read).transpose()
 }
 
-/// Parses the shortest decimal of the same float, which is the number that the user typed.
+/// Parses the shortest decimal with this float value, which is what the user typed.
 fn factor(py: Python<'_>, times: f64) -> PyResult<Factor> {
     let text = format!("{times}");
     let expected = "a number above 0 with at most nine decimals, such as 1.5";

@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 const SIGNAL_INTERVAL: Duration = Duration::from_millis(25);
 
 /// Runs `work` on another thread, without the GIL. If a signal raises an exception, such as
-/// KeyboardInterrupt, the flag is set, and the exception is raised when `work` has stopped.
+/// KeyboardInterrupt, the flag is set, and the exception is raised once `work` has stopped.
 pub fn stoppable<T: Send>(py: Python<'_>, work: impl Sync + Fn(&AtomicBool) -> T) -> PyResult<T> {
     let stop = AtomicBool::new(false);
     py.detach(|| {
@@ -19,8 +19,8 @@ pub fn stoppable<T: Send>(py: Python<'_>, work: impl Sync + Fn(&AtomicBool) -> T
             let (sender, done) = mpsc::channel();
             let (work, stop) = (&work, &stop);
             scope.spawn(move || {
-                // Python has a state for each thread that calls it. Creating it once here saves the
-                // 8 us of creating it for every decision of a policy in Python.
+                // Python keeps a state for each calling thread. Creating it once here saves 8 us
+                // for every decision of a policy written in Python.
                 let value = Python::attach(|py| py.detach(|| work(stop)));
                 // The receiver lives as long as this scope.
                 let _ = sender.send(value);

@@ -12,7 +12,7 @@ use std::time::Instant;
 use crate::docs::DRIVES;
 use crate::{Error, file_error, program};
 
-/// The catalogue, from the root of the workspace.
+/// The catalogue, relative to the root of the workspace.
 const CATALOGUE: &str = "crates/drives/data";
 
 /// The number of concurrent fits. Each takes one core.

@@ -1,4 +1,4 @@
-//! `cargo xtask digests`: compares computed numbers with a record, to the bit.
+//! `cargo xtask digests`: compares computed numbers with a record, bit for bit.
 //!
 //! Runs a table of commands and the short form of every study, and compares a digest of all the
 //! numbers in each output with its record. Text is ignored, so messages may change without a new
@@ -47,14 +47,14 @@ const WORKLOADS: [&str; 4] = [
 /// The name of an output in the record, and the command that prints it.
 type Case = (String, Vec<String>);
 
-/// Returns the words of `line` and then `last`, which is one argument.
+/// Returns the words of `line`, followed by the arguments in `last`.
 fn command(line: &str, last: &[&str]) -> Vec<String> {
     let words = line.split_whitespace().chain(last.iter().copied());
     words.map(str::to_owned).collect()
 }
 
-/// Compares with the record; `--record` updates it. `--study=NAME` restricts this to one study. Any
-/// other argument is a program to run instead of the shipped one.
+/// Compares all digests with the record, or updates it with `--record`. `--study=NAME` selects one
+/// study. Any other argument is a program to run instead of the shipped one.
 pub fn run(arguments: &[String]) -> Result<(), Error> {
     let is_record = arguments.iter().any(|argument| argument == "--record");
     let study = arguments
@@ -96,7 +96,7 @@ fn read_record() -> Result<BTreeMap<String, String>, String> {
     toml::from_str(&text).map_err(|error| file_error(RECORD, error))
 }
 
-/// Compares with the record. If `is_partial`, the other outputs in it were not computed.
+/// Compares digests with the record. If `is_partial`, outputs missing from `computed` are ignored.
 fn compare(computed: &BTreeMap<String, String>, is_partial: bool) -> Result<(), String> {
     let recorded = read_record()?;
     let mut differing = Vec::new();
@@ -233,7 +233,7 @@ fn trace_cases() -> Vec<Case> {
     cases
 }
 
-/// Adds the short-form runs of a study, or of all with `--all`; checks and prints their claims.
+/// Adds the digest of a study's short form, or of all with `--all`; checks and prints claims.
 fn studies(
     program: &Path,
     folder: &Path,
@@ -274,7 +274,7 @@ fn execute(program: &Path, arguments: &[String]) -> Result<Vec<u8>, String> {
     Ok(output.stdout)
 }
 
-/// Returns the digest of every number in a JSON document with its path, except wall-clock times.
+/// Returns a digest of all numbers in a JSON document and their paths, except wall-clock times.
 fn digest_of_json(bytes: &[u8]) -> Result<String, String> {
     let value: Value = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
     let mut numbers = String::new();

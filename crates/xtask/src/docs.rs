@@ -58,7 +58,7 @@ pub fn table(texts: usize, head: &str, rows: &[Vec<String>]) -> String {
     table
 }
 
-/// Reads the tables `[[key]]` of a data file, which must have no others.
+/// Reads the tables `[[key]]` of a data file that has no other tables.
 fn entries<T: DeserializeOwned>(name: &str, key: &str, text: &str) -> Result<Vec<T>, String> {
     let parsed = toml::from_str::<BTreeMap<String, Vec<T>>>(text);
     let mut tables = parsed.map_err(|error| file_error(name, error))?;

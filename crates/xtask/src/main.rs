@@ -12,7 +12,7 @@ use std::process::ExitCode;
 
 struct Command {
     name: &'static str,
-    /// Its arguments, for the message on an invalid command line.
+    /// The arguments, as shown in the message about an invalid command line.
     arguments: &'static str,
     summary: &'static str,
     run: fn(&[String]) -> Result<(), Error>,

@@ -69,10 +69,10 @@ pub fn json<T: DeserializeOwned>(root: &Path, arguments: &[&str]) -> Result<T, S
         .map_err(|error| format!("diskarm {}: {error}", arguments.join(" ")))
 }
 
-/// The folder of the traces, from the root of the workspace.
+/// The folder of the traces, relative to the root of the workspace.
 pub const MEASUREMENTS: &str = "data/validation";
 
-/// Returns the trace of a drive, from the root of the workspace.
+/// Returns the path of a drive's trace, relative to the root of the workspace.
 pub fn trace(drive: &str) -> String {
     format!("{MEASUREMENTS}/{drive}.csv.gz")
 }

@@ -22,7 +22,7 @@ struct Check {
 
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Finding {
-    /// The file, from the root of the workspace.
+    /// The path of the file, relative to the root of the workspace.
     path: String,
     line: usize,
     /// The problem, and how to fix it.

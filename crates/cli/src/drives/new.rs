@@ -1,4 +1,4 @@
-//! `diskarm drives new`: makes a specification from a data sheet, given as options or asked for.
+//! `diskarm drives new`: makes a specification from a data sheet, using options or prompts.
 
 use std::io::{self, BufRead, IsTerminal, Write};
 
@@ -78,7 +78,7 @@ pub struct Args {
     name: String,
 }
 
-/// The values without a default.
+/// The values that have no default.
 const NEEDED: [&str; 4] = ["capacity", "rpm", "seek", "outer"];
 
 fn missing_values(args: &Args) -> String {
@@ -162,7 +162,7 @@ fn should_ask(args: &Args) -> bool {
     io::stdin().is_terminal() && read(form(), Vec::new()).is_ok_and(|defaults| *args == defaults)
 }
 
-/// Asks for each value, on standard error, so that the specification can be redirected.
+/// Asks for each value on standard error, so that the specification can be redirected.
 fn ask() -> Result<Args, Error> {
     let form = form();
     eprintln!("Values of the data sheet. An empty line keeps the default.\n");

@@ -33,7 +33,7 @@ can be lost.";
 
 const REAL: &str = "A real drive is only read, unless --allow-writes permits more.";
 
-/// The delay of the host between commands to a simulated drive.
+/// The host's delay between commands to a simulated drive.
 const HOST_DELAY: HostDelay = HostDelay {
     min: Span::from_ns(50_000),
     max: Span::from_ns(150_000),
@@ -97,7 +97,7 @@ impl Target {
         }
     }
 
-    /// Opens a connection. A simulated drive starts over; `seed` sets its angle and host delays.
+    /// Opens a connection. A simulated drive starts afresh, with an angle and delays from `seed`.
     pub fn connect(&self, writes: Writes, seed: u64) -> Result<Box<dyn Transport>, TransportError> {
         match self {
             Self::Simulated(model, realism) => {
@@ -122,7 +122,7 @@ impl Target {
         }
     }
 
-    /// Checks that the connected drive is the expected one: a path may lead to another drive later.
+    /// Checks that the connected drive is the expected one; a path may later lead to another one.
     pub fn check(
         &self,
         drive: &mut dyn Transport,
@@ -155,7 +155,7 @@ fn to_lost(error: impl std::fmt::Display) -> TransportError {
     TransportError::Lost(error.to_string())
 }
 
-/// Returns the error for a URL without a target, which lists the targets.
+/// Returns the error for a URL without a target. The message lists the available targets.
 fn missing_target(url: &str, address: &Address, credentials: Option<&Credentials>) -> Error {
     match iscsi::targets(address, credentials) {
         Ok(targets) if targets.is_empty() => Error::Failed(format!("{url}: no targets found")),
@@ -193,7 +193,7 @@ fn split_realism(url: &str) -> Result<(&str, Realism), InputError> {
     let places = args.maybe("places", expected, |word| match word {
         "translated" => Some(Places::Translated),
         "notches" => Some(Places::Notches),
-        // The name up to version 0.1.
+        // `untold` was the name up to version 0.1.
         "hidden" | "untold" => Some(Places::Hidden),
         _ => None,
     })?;

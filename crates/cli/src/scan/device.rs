@@ -18,10 +18,10 @@ use crate::error::Error;
 use crate::output;
 use crate::progress::Progress;
 
-/// Bytes of a read without a foreground.
+/// The number of bytes per read without a foreground workload.
 const READ_BYTES: u64 = 256 << 10;
 
-/// Concurrent reads without a foreground.
+/// The number of concurrent reads without a foreground workload.
 const DEPTH: usize = 2;
 
 /// The longest wait for an answer. Drives try for several seconds to read a bad block.
@@ -77,7 +77,7 @@ pub fn run_scan(args: &Args, real: Real) -> Result<(), Error> {
         }
         (Some(_), None) => unreachable!("`rules` requires a model for a foreground"),
     };
-    // If an output could not be written, the scan has stopped.
+    // This fails if an output could not be written, in which case the scan stopped early.
     let record = recorder.finish()?;
     let run = run?;
     let mut foreground = run.foreground;
@@ -221,7 +221,7 @@ impl Scanning<'_> {
         })
     }
 
-    /// Completes the outputs, and returns the error of an incomplete scan.
+    /// Completes the outputs, and returns an error if the scan is incomplete.
     fn finish(&self, record: &ScanRecord, has_given_up: bool) -> Result<(), Error> {
         if let Some(predictions) = &self.predictions {
             predictions.finish()?;

@@ -31,12 +31,12 @@ struct Chart {
     period: Span,
     sector: Bytes,
     errors: Vec<plot::Outcome>,
-    /// The number within 50 us.
+    /// The number of errors within 50 us.
     accurate: usize,
 }
 
 impl Predictions {
-    /// Creates the file of predictions about `drive` by `model`.
+    /// Creates the file for the predictions of `model` about `drive`.
     pub fn create(
         args: &Args,
         drive: &str,
@@ -77,7 +77,7 @@ impl Predictions {
     /// Completes the file and gives it its final name.
     ///
     /// # Errors
-    /// If any part of it could not be written; the file of that name is then unchanged.
+    /// If any part could not be written; an existing file is then unchanged.
     pub fn finish(&self) -> Result<(), Error> {
         match lock(&self.0).take() {
             Some(Output::Rows(file)) => file.finish(),

@@ -15,7 +15,7 @@ use diskarm_scan::live::{ReadData, Size};
 
 use crate::error::Error;
 
-/// The time between two checkpoints; longer if writing one took more than a twentieth of it.
+/// The time between checkpoints, unless writing one takes more than a twentieth of it.
 const PERIOD: Duration = Duration::from_secs(5);
 
 /// The number of pieces that may be queued before the scan waits.
@@ -164,7 +164,7 @@ pub fn conclude(checkpoint: Option<&str>, record: &ScanRecord) -> Result<(), Err
     if let Some(path) = checkpoint
         && record.remaining().is_empty()
     {
-        // A leftover does no harm, because it records that the scan has finished.
+        // A leftover checkpoint does no harm, because it records that the scan has finished.
         let _ = fs::remove_file(path);
     }
     let unreadable: u64 = record.unreadable().map(|(_, sectors)| sectors.0).sum();
@@ -223,7 +223,7 @@ impl Recording {
         Ok(())
     }
 
-    /// Writes the checkpoint, after the blocks that it lists have reached the image.
+    /// Writes the checkpoint once the blocks that it lists have reached the image.
     fn save(&mut self) -> Result<(), Error> {
         if let Some(image) = &self.image {
             let synced = image.file.sync_data();

@@ -16,7 +16,7 @@ use crate::error::Error;
 use crate::output;
 use crate::progress::Progress;
 
-/// lumb01, experimental setup, without think time.
+/// The workload of lumb01 (experimental setup), without think time.
 const FOREGROUND: &str =
     "closed(clients=10) uniform size=exponential(mean=8KiB, unit=4KiB) reads=66.7%";
 
@@ -154,8 +154,8 @@ fn run_recorded(
         sector: Bytes(geometry.sector_bytes.into()),
     };
     let (recorder, left) = outputs.start(&args.url, size, false)?;
-    // If the same requests were generated again, most gaps would be over blocks that have been
-    // read. (A trace does not depend on the seed.)
+    // With the same seed, the same requests would recur, and most gaps would lead to blocks that
+    // have been read. (A trace does not depend on the seed.)
     let scan = Scan {
         seed: scan.seed.wrapping_add(size.sectors.0 - left.count().0),
         ..scan.clone()

@@ -1,4 +1,4 @@
-//! The devices that can be scanned, by their URLs, and how SCSI disks are read.
+//! The devices that can be scanned, with their URLs, and the reading of SCSI disks.
 
 use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
@@ -237,7 +237,7 @@ mod tests {
         }
     }
 
-    /// A disk that gives the same reply to every command; it counts commands and calls of `sleep`.
+    /// A disk that gives the same reply to every command; it counts commands and calls to `sleep`.
     struct Same(Reply, Arc<Mutex<(u32, u32)>>);
 
     impl Transport for Same {
@@ -255,7 +255,7 @@ mod tests {
         }
     }
 
-    /// Returns the outcome of a read, and the numbers of commands and calls of `sleep`.
+    /// Returns the outcome of a read, and the numbers of commands and of calls to `sleep`.
     fn read(reply: Reply) -> (Result<(), Fault>, (u32, u32)) {
         let counts = Arc::default();
         let size = Size {

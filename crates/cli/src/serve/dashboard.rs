@@ -20,7 +20,7 @@ use ratatui::{Frame, Terminal};
 
 const TICK: Duration = Duration::from_millis(500);
 
-/// Shows `statistics` until `end` closes or the server has stopped. q and Ctrl-C stop the server.
+/// Shows `statistics` until `end` closes or the server stops. q and Ctrl-C stop the server.
 pub fn run(
     statistics: impl Fn() -> Option<Vec<ExportStatistics>>,
     stopper: &Stopper,

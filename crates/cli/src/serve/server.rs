@@ -199,8 +199,8 @@ impl Options {
         Ok(specs)
     }
 
-    /// Serves the exports that `build` makes of `specs` until a signal arrives; `uri` returns
-    /// the address of each.
+    /// Serves the exports that `build` makes from `specs` until a signal arrives. `uri` returns the
+    /// address of an export.
     pub fn serve<P: Protocol<Device: Tappable + 'static>>(
         &self,
         protocol: P,
@@ -306,8 +306,8 @@ fn stop_on_signal(mut signals: Signals, stopper: Stopper, has_screen: bool) {
     });
 }
 
-/// Returns the sockets from systemd and those at `addresses`, or one at `default` if there are
-/// neither. If other machines may not connect, `private` describes how to allow it.
+/// Returns the sockets from systemd and those at `addresses`; if there are none, one at `default`.
+/// If other machines must not connect, `private` describes how to allow them to.
 pub fn listeners(
     addresses: &[Address],
     default: &str,
@@ -350,8 +350,8 @@ struct Recording {
     recorder: Recorder,
 }
 
-/// Starts to record an export in `format` if `spec` asks for it; returns the export with its device
-/// wrapped. `files` contains the command's inputs.
+/// Starts recording an export in `format` if `spec` asks for it, and returns the export with its
+/// device wrapped. `files` contains the command's inputs.
 fn start_recording<D: Tappable + 'static>(
     spec: &ExportSpec,
     mut export: Export<D>,
@@ -394,9 +394,9 @@ fn inputs(specs: &[ExportSpec]) -> Result<Files, Error> {
     Ok(files)
 }
 
-/// Completes `recordings` after their devices are gone: files get their final names, and the
-/// statistics of each export describe them. A recording without requests does not replace an
-/// earlier file.
+/// Completes `recordings` after their devices have been dropped. Files get their final names, and
+/// the statistics of each export describe its recording. A recording without requests does not
+/// replace an earlier file.
 fn finish_recordings(
     recordings: Vec<Option<Recording>>,
     exports: &mut [ExportStatistics],

@@ -110,7 +110,7 @@ fn read(folder: &Path) -> Result<Results, Error> {
 }
 
 impl Cell {
-    /// Formats its values on the axes: `policy = sptf, rate = 40`.
+    /// Formats the cell's values on the axes: `policy = sptf, rate = 40`.
     fn position(&self) -> String {
         let value = |value: &Value| match (value, value.as_f64()) {
             (Value::String(text), _) => text.clone(),
@@ -122,7 +122,7 @@ impl Cell {
         values.collect::<Vec<_>>().join(", ")
     }
 
-    /// Returns the mean of `metric` and half the width of its interval, 0 if that is unknown.
+    /// Returns the mean of `metric` and half the width of its interval (0 if unknown).
     fn metric(&self, metric: &str) -> Option<(f64, f64)> {
         let figure = self.figures.get(metric)?;
         let half = figure["half_width"].as_f64().unwrap_or(0.0);
@@ -130,7 +130,7 @@ impl Cell {
     }
 }
 
-/// Formats a line for each metric that differs in some cell, with the largest change relative to A.
+/// Formats a line for each metric that differs in any cell, with the largest change relative to A.
 fn metrics(pairs: &[(&Cell, &Cell)]) -> String {
     let mut names: Vec<&str> = Vec::new();
     for (before, _) in pairs {

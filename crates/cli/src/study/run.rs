@@ -157,7 +157,7 @@ fn open_store(folder: &Folder) -> Result<Store, Error> {
     Ok(store)
 }
 
-/// Simulates missing cells. No other process writes to the folder while the store is open.
+/// Simulates missing cells. No other process can write to the folder while the store is open.
 fn simulate<'s>(
     runner: &Runner<'s>,
     study: &'s Study,
@@ -172,7 +172,7 @@ fn simulate<'s>(
         DONE.store(done, Ordering::Relaxed);
         ControlFlow::Continue(())
     });
-    // The callback never stops it.
+    // The callback never stops the run.
     let results = results?.ok_or(StudyError::Stopped)?;
     Ok((results, store))
 }
@@ -183,7 +183,7 @@ fn write_results(study: &Study, results: &Results<'_>, folder: &Folder) -> Resul
         let note = format!("{path}: had results of another study, {title:?}, whose runs are kept");
         output::print_notes(&[note]);
     }
-    // Created first, because this may fail.
+    // The report is created first, because that may fail.
     let report = diskarm_study::Report::new(study, results)?;
     study.write(results, folder)?;
     report.write(folder)?;
@@ -238,20 +238,20 @@ fn claim_text(judged_claim: &JudgedClaim<'_>) -> String {
     text
 }
 
-// A process has only one handler of Ctrl-C, which prints this progress.
+// A process has only one Ctrl-C handler, which prints this progress.
 static DONE: AtomicUsize = AtomicUsize::new(0);
 static CELLS: AtomicUsize = AtomicUsize::new(0);
 static HAS_RESULTS: AtomicBool = AtomicBool::new(false);
 
 /// Makes Ctrl-C print the number of finished cells, and whether `folder` has results of an earlier
-/// run. It ends the program without waiting for running cells: the store stays valid.
+/// run. Ctrl-C does not wait for running cells; the store stays valid.
 fn report_on_interrupt(cells: usize, folder: &Path) {
     static ONCE: Once = Once::new();
     HAS_RESULTS.store(folder.join("results.json").is_file(), Ordering::Relaxed);
     DONE.store(0, Ordering::Relaxed);
     CELLS.store(cells, Ordering::Relaxed);
     ONCE.call_once(|| {
-        // Without a handler Ctrl-C still ends the program.
+        // Without a handler, Ctrl-C still ends the program.
         let _ = ctrlc::set_handler(|| {
             let (done, cells) = (DONE.load(Ordering::Relaxed), CELLS.load(Ordering::Relaxed));
             let cells = with_noun(cells, "cell");
@@ -318,7 +318,7 @@ impl Selection {
         }
     }
 
-    /// Returns the study called `name`, or the one in that file if `name` ends in `.toml`.
+    /// Returns the built-in study `name` or, if `name` ends in `.toml`, the study in that file.
     pub fn study(&self, name: &str) -> Result<Study, Error> {
         if name.ends_with(".toml") {
             let text = diskarm_simulate::read_text(name)?;
@@ -345,8 +345,8 @@ impl Selection {
     }
 
     /// Returns every built-in study, in its short form if that is selected and exists. Leaves out
-    /// those that need --trace if it is not given, and those whose trace in the repository is
-    /// missing.
+    /// those that need a --trace when none is given, and those whose trace is missing from the
+    /// repository.
     pub fn all(&self) -> Result<Vec<Study>, Error> {
         let has_traces = !self.trace.is_empty();
         let entries = studies::STUDIES.iter();
@@ -407,7 +407,7 @@ fn unknown_study(name: &str) -> Error {
 mod tests {
     use super::*;
 
-    /// Tests do not run in the root of the repository.
+    /// Tests do not run in the root of the repository, so the trace is not found.
     #[test]
     fn a_study_whose_trace_is_missing_is_detected() {
         let read = |name: &str| {

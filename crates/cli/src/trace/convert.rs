@@ -41,7 +41,7 @@ pub struct Args {
     json: bool,
 }
 
-/// A summary of what was written, under the names of the JSON.
+/// A summary of what was written; field names are the JSON keys.
 #[derive(Serialize)]
 struct ConvertedTrace {
     file: String,
@@ -50,7 +50,7 @@ struct ConvertedTrace {
     notes: Vec<String>,
 }
 
-/// The number of records between updates of the progress bar, which read the clock.
+/// The number of records between updates of the progress bar; each update reads the clock.
 const STRIDE: u64 = 1 << 16;
 
 pub fn run(args: Args) -> Result<(), Error> {
@@ -59,7 +59,7 @@ pub fn run(args: Args) -> Result<(), Error> {
             let message = "`--json` needs a file as OUT: the trace goes to standard output";
             return Err(Error::Failed(message.to_owned()));
         }
-        // It is not an error if the reader stops early, as for everything printed.
+        // It is not an error if the reader stops early.
         return match copy(&args, io::stdout().lock(), "standard output") {
             Err(Error::Trace(error)) if is_broken_pipe(&error) => Ok(()),
             result => result.map(|written| output::print_notes(&written.notes)),
@@ -86,7 +86,7 @@ fn is_broken_pipe(error: &diskarm_trace::TraceError) -> bool {
     source.is_some_and(|source| source.kind() == io::ErrorKind::BrokenPipe)
 }
 
-/// Copies all records to `out`, called `name` in errors.
+/// Copies all records to `out`, which errors call `name`.
 fn copy(args: &Args, out: impl Write, name: &str) -> Result<ConvertedTrace, Error> {
     let mut trace = args.adapt.open(&args.input)?;
     let mut writer = Writer::new(out, name, &args.to)?;

@@ -28,12 +28,12 @@ pub struct Args {
     json: bool,
 }
 
-/// The results, under the names of the JSON.
+/// The results; field names are the JSON keys.
 #[derive(Serialize)]
 struct TraceSummary {
     file: String,
     format: &'static str,
-    /// The first record's time on the format's own clock, if times are relative to it.
+    /// The first record's time on the format's own clock, if later times are relative to it.
     origin_ns: Option<u64>,
     length_s: Option<f64>,
     requests: u64,
@@ -46,7 +46,7 @@ struct TraceSummary {
     interarrival_cv: Option<f64>,
     response_ms_mean: Option<f64>,
     service_ms_mean: Option<f64>,
-    /// Arrivals that found 0, 1, 2 ... requests at their device.
+    /// The numbers of arrivals that found 0, 1, 2 ... requests at their device.
     queue_requests: Option<Vec<u64>>,
     arrivals: Option<Arrivals>,
     devices: Vec<Device>,
@@ -78,7 +78,7 @@ struct Device {
     requests_by_lbn: Vec<u64>,
 }
 
-/// The number of records between updates of the progress bar, which read the clock.
+/// The number of records between updates of the progress bar; each update reads the clock.
 const STRIDE: u64 = 1 << 16;
 
 pub fn run(args: Args) -> Result<(), Error> {
@@ -215,7 +215,7 @@ impl TraceSummary {
         text
     }
 
-    /// Adds the percentage of each short queue, then of ranges of doubling width.
+    /// Adds the percentage of each short queue length, then those of ranges of doubling width.
     fn queues(&self, text: &mut String) {
         let Some(counts) = &self.queue_requests else {
             return;
@@ -306,7 +306,7 @@ impl Arrivals {
     }
 }
 
-/// Converts a time to a convenient unit, from nanoseconds up.
+/// Converts a time to a convenient unit, nanoseconds or larger.
 fn brief(seconds: f64) -> (f64, &'static str) {
     match seconds {
         0.0 => (0.0, "s"),
@@ -323,12 +323,12 @@ fn line(text: &mut String, label: &str, value: &str) {
 
 const COLUMNS: usize = 64;
 
-/// Lines of a chart, with eight steps each.
+/// The height of a chart in lines, each of which has eight steps.
 const LINES: usize = 4;
 
 const STEPS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
-/// Draws a bar for each of `counts`, the tallest as high as the chart; no nonzero count is hidden.
+/// Draws a bar for each of `counts`. The tallest fills the chart; no nonzero count is hidden.
 fn bars(counts: &[u64]) -> String {
     let tallest = counts.iter().copied().max().unwrap_or(0).max(1);
     let top = (LINES * 8) as u128;

@@ -17,10 +17,10 @@ use super::{MAX_COLUMNS, fill};
 use crate::{file_error, program};
 use run::Run;
 
-/// The page, from the root of the workspace.
+/// The page, relative to the root of the workspace.
 const PAGE: &str = "docs/extraction.md";
 
-/// Writes the page; if drives are named, prints it for those only instead.
+/// Writes the page or, if drives are named, prints it for those drives only.
 pub fn write(root: &Path, drives: &[String]) -> Result<(), String> {
     let text = page(root, drives)?;
     if drives.is_empty() {
@@ -33,7 +33,7 @@ pub fn write(root: &Path, drives: &[String]) -> Result<(), String> {
 }
 
 fn page(root: &Path, names: &[String]) -> Result<String, String> {
-    // The example writes the specifications that it finds here.
+    // The example writes the specifications to this folder.
     let folder = program::target_folder(root).join("extraction");
     fs::create_dir_all(&folder).map_err(|error| file_error(&folder, error))?;
     let runs = measure(root, &folder, names)?;

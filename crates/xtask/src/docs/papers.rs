@@ -16,13 +16,13 @@ use figure::Comparison;
 use page::{Section, StudyFigure};
 use study::{PAPERS, Paper, Study, StudyEntry};
 
-/// The index, from the root of the workspace.
+/// The index, relative to the root of the workspace.
 const PAGE: &str = "docs/papers.md";
 
-/// The folder of figures of studies, from `docs`.
+/// The folder of the studies' figures, relative to `docs`.
 const FIGURES: &str = "figures";
 
-/// The traces for studies that need one, from the root of the workspace.
+/// The traces for studies that need one, relative to the root of the workspace.
 const TRACES: [&str; 2] = [
     "../shared/traces/hplajw-1992-05-30-week.srt",
     "../shared/traces/websearch-60s.mqsim",
@@ -31,7 +31,7 @@ const TRACES: [&str; 2] = [
 /// Writes the pages, unless the traces are absent.
 ///
 /// # Errors
-/// If a claim that does not hold has no reason; the pages are written nevertheless.
+/// If no reason is given for a claim that does not hold. The pages are written nevertheless.
 pub fn write(root: &Path) -> Result<(), String> {
     if TRACES.iter().any(|trace| !root.join(trace).is_file()) {
         println!("docs: the traces of ../shared are absent: {PAGE} is unchanged");
@@ -87,7 +87,7 @@ fn write_pages(root: &Path) -> Result<Vec<String>, String> {
     Ok(unexplained)
 }
 
-/// Copies the figures of studies that were run to `docs`.
+/// Copies the figures of the studies that were run to `docs`.
 fn copy_figures(
     root: &Path,
     results: &str,
@@ -137,7 +137,7 @@ fn write_file(root: &Path, name: &str, text: &str) -> Result<(), String> {
         .map_err(|error| file_error(name, error))
 }
 
-/// Returns the claims of all studies that fail or are not measured without a given reason.
+/// Returns the claims that fail or are not measured, and for which no reason is given.
 fn unexplained_claims(checked: &[Study]) -> Vec<String> {
     let claims = checked
         .iter()
@@ -248,7 +248,7 @@ mod tests {
         }
     }
 
-    /// The printed range, 1.1 to 1.3, is 11/12 to 13/12 of its middle; ours is 0.5 to 1.5 of it.
+    /// Relative to its middle, the printed range is 11/12 to 13/12, and ours is 0.5 to 1.5.
     #[test]
     fn numbers_are_relative_to_the_middle_of_the_printed_range() {
         let printed = |bounds: &str, theirs: &str, low: Option<f64>| Claim {

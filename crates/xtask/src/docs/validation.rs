@@ -16,7 +16,7 @@ use std::path::Path;
 
 use crate::file_error;
 
-/// The document, and the folder of its plots, from the root of the workspace.
+/// The document, and the folder of its plots, relative to the root of the workspace.
 const DOCUMENT: &str = "docs/validation.md";
 const PLOTS: &str = "docs/validation";
 

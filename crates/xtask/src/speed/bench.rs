@@ -10,21 +10,21 @@ use super::{
 };
 use crate::{Error, program};
 
-/// Requests of a timed run.
+/// The number of requests of a timed run.
 const REQUESTS: u64 = 250_000;
 
-/// Timed runs of a case; the table has the median, because machines are shared.
+/// The number of timed runs of a case. The table has the median, because machines are shared.
 const RUNS: usize = 5;
 
-/// Requests of the run that shows that memory use is constant.
+/// The number of requests of the run that shows that memory use is constant.
 const MANY_REQUESTS: u64 = 100_000_000;
 
-/// Requests of the two runs that show the same for arrays.
+/// The numbers of requests of the two runs that show the same for arrays.
 const ARRAY_REQUESTS: [u64; 2] = [1_000_000, 10_000_000];
 
-/// The fewest instructions that a request can cost without leaving out part of the model, by the
-/// source lines of `fcfs-open` in Callgrind that cannot go: 110 draw it, 80 locate it, 70 position
-/// and transfer it, 85 report it, 35 are the engine's, and 70 are arithmetic of times and angles.
+/// The fewest instructions per request of the complete model, from Callgrind's counts for the
+/// indispensable lines of `fcfs-open`: 110 to draw a request, 80 to locate it, 70 to position and
+/// transfer it, 85 to report it, 35 in the engine, and 70 on times and angles.
 const FLOOR: f64 = 450.0;
 
 /// The study that is run on one and on two processors.
@@ -78,8 +78,8 @@ fn or_dash(cell: Option<impl ToString>) -> String {
     cell.map_or("-".to_owned(), |cell| cell.to_string())
 }
 
-/// Prints the instructions per SPTF decision for several queue lengths: the extra cost of a request
-/// over one without decisions.
+/// Prints the instructions per SPTF decision at several queue lengths: the additional cost of a
+/// request compared with a case without decisions.
 fn growth(counted: &[(&Case, u64)]) {
     let plain = counted
         .iter()
@@ -161,7 +161,7 @@ fn misses(binary: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// Prints the speed-up of a study by a second processor.
+/// Prints the speed-up of a study from a second processor.
 fn study(binary: &Path) -> Result<(), String> {
     let folder = std::env::temp_dir().join(format!("diskarm-bench-{}", std::process::id()));
     let seconds = |jobs: &str| -> Result<f64, String> {
@@ -185,7 +185,7 @@ fn study(binary: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// Prints the part of the table about requests that are generated and not served.
+/// Prints the part of the table about requests that are generated but not served.
 fn generated() -> Result<(), String> {
     println!("\n{GENERATED_REQUESTS} requests generated, not served:");
     for &(name, workload) in GENERATED {
@@ -218,10 +218,10 @@ fn median(run: impl Fn() -> Result<f64, String>) -> Result<f64, String> {
     Ok(speeds[RUNS / 2])
 }
 
-/// Requests of a timed run that only generates: about half a second.
+/// The number of requests of a timed run that only generates, which takes half a second.
 const GENERATED_REQUESTS: u64 = 10_000_000;
 
-/// Returns the speed of generating, as measured by the example.
+/// Returns the speed of generation, as measured by the example.
 fn generated_per_s(name: &str, workload: &str) -> Result<f64, String> {
     let output = Command::new(example("generate")?)
         .args([&GENERATED_REQUESTS.to_string(), workload])

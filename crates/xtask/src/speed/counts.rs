@@ -1,7 +1,7 @@
 //! `cargo xtask counts`: compares instructions per request with recorded values.
 //!
 //! For the same program and input, Callgrind gives the same count on all machines of an
-//! architecture, so, unlike a time, a count can fail a build.
+//! architecture. A build can therefore check counts, but not times.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -22,7 +22,7 @@ const RECORD: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/counts.toml");
 /// A count may exceed its record by this much, because compilers differ slightly.
 const SLACK_PERCENT: u64 = 5;
 
-/// Two lengths of a run; their difference excludes start-up.
+/// The requests of a short and a long run; the difference of their counts excludes start-up.
 const REQUESTS: [u64; 2] = [10_000, 40_000];
 
 /// Counts all cases; `--record` writes the counts instead of comparing.
@@ -76,8 +76,8 @@ fn compare() -> Result<(), String> {
     }
 }
 
-/// Returns true if a queue in front of a boxed drive takes at most 10 % more instructions than in
-/// front of a plain one.
+/// Returns true if a queue in front of a boxed drive takes at most 10 % more instructions than one
+/// in front of a plain drive.
 fn is_boxing_cheap(counts: &[(String, u64)]) -> bool {
     let [plain, boxed] = QUEUES.map(|kind| {
         let name = format!("queue-{kind}");
@@ -95,8 +95,8 @@ fn is_boxing_cheap(counts: &[(String, u64)]) -> bool {
 /// Counts the instructions per request of a case.
 type Job<'a> = Box<dyn Fn() -> Result<u64, String> + Send + 'a>;
 
-/// Returns the counts of all cases, in the order of the tables. What else runs does not change a
-/// count, so all processors are used.
+/// Returns the counts of all cases, in the order of the tables. Other work does not change a count,
+/// so all processors are used.
 fn all() -> Result<Vec<(String, u64)>, String> {
     program::build()?;
     let mut jobs: Vec<(String, Job)> = Vec::new();
@@ -157,7 +157,7 @@ pub(super) fn of_generated(workload: &str) -> Result<u64, String> {
     })
 }
 
-/// Returns the count by `count` over traces in `format`, whose files its argument returns by size.
+/// Writes traces in `format` for `count`, whose argument returns the path by number of requests.
 fn with_traces(
     format: &str,
     count: impl FnOnce(&dyn Fn(u64) -> PathBuf) -> Result<u64, String>,
@@ -176,7 +176,7 @@ fn with_traces(
     count(&trace)
 }
 
-/// Returns the instructions per request of `program`; `add` adds arguments for a request count.
+/// Returns the instructions per request of `program`; `add` adds the arguments of a run.
 fn count(program: &Path, add: impl Fn(&mut Command, u64)) -> Result<u64, String> {
     let collected = |requests| {
         let mut command = Command::new("valgrind");

@@ -101,7 +101,7 @@ impl<'ast> Visit<'ast> for Numbers {
     }
 }
 
-/// Visits public items, without bodies and tests.
+/// Visits public items, but no bodies or tests.
 struct Api<'a> {
     path: &'a str,
     findings: &'a mut Vec<Finding>,
@@ -140,8 +140,8 @@ impl Api<'_> {
         }
     }
 
-    /// Checks the fields of a struct or of a variant. Fields of a variant are as public as its
-    /// enum. Unnamed ones have the name of the variant.
+    /// Checks the fields of a struct or of a variant. A variant's fields are as public as its enum.
+    /// Unnamed fields take the name of the variant.
     fn fields(&mut self, fields: &Fields, variant: Option<&Ident>) {
         for field in fields {
             if variant.is_none() && !is_public(&field.vis) {

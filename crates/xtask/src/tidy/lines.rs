@@ -16,14 +16,14 @@ const HANDWRITTEN: &[&str] = &[
     "rs", "toml", "md", "py", "pyi", "sh", "yml", "yaml", "html", "js",
 ];
 
-/// Each is split in two, so that the check does not find this file.
+/// Each is split in two, so that the check does not report this file.
 const NOTES: &[&str] = &[
     concat!("FIX", "ME"),
     concat!("TO", "DO"),
     concat!("XX", "X"),
 ];
 
-/// Folders that exist on one machine, without their first slash for the same reason.
+/// Folders that exist on one machine. The first slash is left out for the same reason.
 const FOLDERS: &[&str] = &["home/", "root/", "work/", "tmp/"];
 
 /// The script in this folder sets up the machine on which it runs.

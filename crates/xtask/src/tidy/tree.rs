@@ -12,10 +12,10 @@ pub struct Tree {
 }
 
 pub struct File {
-    /// From the root of the workspace, with `/` between its parts.
+    /// Relative to the root of the workspace, with `/` between its parts.
     pub path: String,
     pub text: String,
-    /// `None` if it is not Rust or does not parse, which rustc reports.
+    /// `None` if the file is not Rust or does not parse; rustc reports parse errors.
     pub rust: Option<Rust>,
 }
 
@@ -101,7 +101,7 @@ impl File {
         self.path.rsplit('/').next().unwrap_or(&self.path)
     }
 
-    /// Returns the part of its name after the last dot; empty without a dot.
+    /// Returns the part of the file's name after the last dot; empty if there is no dot.
     pub fn extension(&self) -> &str {
         let split = self.name().rsplit_once('.');
         split.map_or("", |(_, extension)| extension)

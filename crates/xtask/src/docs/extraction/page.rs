@@ -183,7 +183,7 @@ fn undetermined_section(runs: &[Run]) -> String {
     )
 }
 
-/// Drives of the paper's kind that have a measured trace.
+/// Drives of the paper's time that have a measured trace.
 const REPLAYED: [&str; 3] = ["hp-c2247", "dec-rz26", "seagate-st41601n"];
 
 /// The ways whose specifications are replayed.

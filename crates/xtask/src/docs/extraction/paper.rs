@@ -1,4 +1,4 @@
-//! Tables 3 to 22 of worthington96 next to what the suite finds in the models of the same drives.
+//! Tables 3 to 22 of worthington96, compared with what the suite finds in models of these drives.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -12,7 +12,7 @@ use crate::file_error;
 
 const PAPER: &str = include_str!("paper.toml");
 
-/// The catalogue, from the root of the workspace.
+/// The catalogue, relative to the root of the workspace.
 const CATALOGUE: &str = "crates/drives/data";
 
 #[derive(Deserialize)]
@@ -54,7 +54,7 @@ tables in places. The suite is right if it finds what the specification says. Ve
 - any other difference is explained, or is **off**.
 ";
 
-/// Times that differ by less count as equal.
+/// Times that differ by less than this count as equal.
 const TOLERANCE_MS: f64 = 0.02;
 
 /// Returns the section, for the drives that were measured.
@@ -143,7 +143,7 @@ impl Comparison<'_> {
         }
     }
 
-    /// Returns each zone as found, with different values of the paper or model in brackets.
+    /// Returns each zone as found. Values of the paper or model that differ are in brackets.
     fn zones(&self, drive: &Drive, number: u32) -> String {
         let [given, found] = [&self.given, &self.found].map(Spec::zones);
         let rows = drive.zones.iter().enumerate().map(|(at, paper)| {
@@ -208,7 +208,7 @@ fn value_of(spec: &Spec, cell: &Cell) -> Option<Value> {
     }
 }
 
-/// Returns the key from which a value of a cell is computed.
+/// Returns the key from which the value of a cell is computed.
 fn key_of(value: &str) -> &str {
     match value {
         "segment-kib" => "buffer.segment",
@@ -269,7 +269,7 @@ impl Value {
 }
 
 impl Spec {
-    /// Returns a value by its name in the file of the paper's tables, with `decimals` shown.
+    /// Returns the value with this name in the file of the paper's tables, to show with `decimals`.
     ///
     /// A name is a key or a value derived from keys: `capacity`, in gigabytes; `rpm`; `slipping`, a
     /// unit or none; `sparing`; `segment-kib`; `read-ahead-kib`; `reserved-cylinders`.

@@ -7,7 +7,7 @@ use serde::Deserialize;
 /// The way whose specifications are compared with the paper.
 pub const BEST: &str = "translate";
 
-/// Returns the file of the specification that the suite found in a drive.
+/// Returns the path of the specification that the suite measured for a drive.
 pub fn specification(folder: &Path, drive: &str, way: &str) -> PathBuf {
     folder.join(format!("{drive}-{way}.toml"))
 }
@@ -61,7 +61,7 @@ pub struct Counted {
 }
 
 impl Counted {
-    /// Returns `found of all`, with the number of wrong ones.
+    /// Returns `found of all`, with the number of wrong values.
     pub fn text(&self) -> String {
         let found = format!("{} of {}", self.right, self.given);
         match self.wrong {

@@ -235,7 +235,7 @@ fn verdict(claim: &Claim) -> String {
     }
 }
 
-/// Returns all claims of a study, with the reasons of those that do not hold.
+/// Returns all claims of a study, with reasons for those that do not hold.
 fn section(listed: &StudyEntry, study: &Study) -> String {
     let mut text = format!("\n### {}: {}\n\n", listed.name, listed.title);
     let with_traces = listed.takes_traces;

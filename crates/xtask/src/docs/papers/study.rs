@@ -18,7 +18,7 @@ pub struct StudyEntry {
 }
 
 impl StudyEntry {
-    /// Returns true if the study repeats the paper `name`: its source begins with that name.
+    /// Returns true if the study reproduces the paper `name`: its source begins with that name.
     pub fn is_of(&self, name: &str) -> bool {
         self.source.split(',').next() == Some(name)
     }
@@ -47,7 +47,7 @@ pub struct Claim {
     pub numbers: Vec<Number>,
 }
 
-/// A number of a claim: the ends of its interval, absent if its cell is saturated.
+/// A number of a claim, as the ends of its interval; they are absent if the cell is saturated.
 #[derive(Deserialize)]
 pub struct Number {
     pub low: Option<f64>,
@@ -64,8 +64,8 @@ impl Claim {
         self.bounds == "ours"
     }
 
-    /// Returns the bounds that the source prints; `None` if the bounds are ours, for a model check,
-    /// or if there is only one.
+    /// Returns the bounds that the source prints; `None` if the bounds are ours, the claim is a
+    /// model check, or there is only one bound.
     pub fn printed_bounds(&self) -> Option<[f64; 2]> {
         let is_printed = !self.has_our_bounds() && !self.model_check;
         let has_number = self.theirs.contains(|c: char| c.is_ascii_digit());
@@ -104,17 +104,17 @@ impl KnownReason {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Paper {
-    /// The name, with which the sources of its studies begin.
+    /// The name; the sources of the paper's studies begin with it.
     pub name: String,
     /// Authors, title and year.
     pub title: String,
-    /// A page in `docs` that also shows these studies' figures, in place of one in `docs/papers`.
+    /// A page in `docs` that shows these studies' figures, instead of a page in `docs/papers`.
     pub illustrated: Option<String>,
     pub conclusions: Vec<Conclusion>,
 }
 
 impl Paper {
-    /// Returns the path of the page, from `docs`, without the extension.
+    /// Returns the path of the page relative to `docs`, without the extension.
     pub fn page(&self) -> String {
         let papers = || format!("papers/{}", self.name);
         self.illustrated.clone().unwrap_or_else(papers)
@@ -129,7 +129,7 @@ pub struct Conclusion {
     pub says: String,
     /// The section in which the paper draws it.
     pub place: String,
-    /// Names of studies, each with words from the claims; empty words select all claims.
+    /// Names of studies, each with words that claims must contain (none to select all claims).
     pub claims: Vec<(String, String)>,
 }
 

@@ -162,7 +162,7 @@ fn diff(given: &Sheet, fitted: &Sheet) -> Vec<Vec<String>> {
     rows
 }
 
-/// Rounds to a tenth of a microsecond or a thousandth, which is finer than any trace.
+/// Rounds numbers to four decimals. For times in ms, this is finer than any trace.
 fn round(value: &Value) -> String {
     match value {
         Value::Number(number) if number.is_f64() => {

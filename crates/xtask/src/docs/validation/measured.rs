@@ -137,7 +137,7 @@ impl Side {
     }
 }
 
-/// Formats a time with only the digits that are known.
+/// Formats a time with three decimals, or with four if the fourth is not zero.
 fn shortest(ms: f64) -> String {
     if (ms * 1e3).fract().abs() < 1e-6 {
         format!("{ms:.3}")

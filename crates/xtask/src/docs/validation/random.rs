@@ -59,7 +59,7 @@ struct Cell {
 pub fn section(root: &Path) -> Result<String, String> {
     let mut cells = Vec::new();
     let mut runs = DISKSIM.random.clone();
-    // By load, in order of first appearance, then in the order of the policies.
+    // Sorted by load, in order of first appearance, and then in the order of the policies.
     runs.sort_by_key(|run| {
         let load = DISKSIM.random.iter().position(|one| one.load == run.load);
         let policy = POLICIES.iter().position(|(name, _)| *name == run.policy);
@@ -156,7 +156,7 @@ fn quantity_table(quantity: usize, cells: &[Cell]) -> String {
     format!("Mean {}:\n\n{table}\n", QUANTITIES[quantity])
 }
 
-/// Returns an entry for each policy and mean that is flagged under some load.
+/// Returns an entry for each policy and mean that is flagged under any load.
 fn causes(cells: &[Cell]) -> String {
     let mut text = String::new();
     for (policy, _) in POLICIES {
@@ -226,7 +226,7 @@ mod tests {
 
     #[test]
     fn intervals_match_the_textbook() {
-        // Deviations -2, -1, 0, 1, 2: variance 10 / 4, of the mean 0.5.
+        // The deviations are -2 to 2, so the variance is 10 / 4, and that of the mean is 0.5.
         let five = estimate(&[8.0, 9.0, 10.0, 11.0, 12.0]);
         assert_eq!(five.mean, 10.0);
         assert!((five.ci95 - 2.776_445 * 0.5f64.sqrt()).abs() < 1e-12);

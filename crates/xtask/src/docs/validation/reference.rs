@@ -16,7 +16,7 @@ pub struct Disksim {
     cause: Vec<Cause>,
 }
 
-/// A known cause of differences, for any load.
+/// A known cause of differences under any load.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Cause {
@@ -54,7 +54,7 @@ impl Run {
 }
 
 impl Disksim {
-    /// Returns the known cause of differences in a mean of a policy.
+    /// Returns the known cause of the differences in one of a policy's means.
     pub fn cause(&self, policy: &str, quantity: &str) -> Option<&str> {
         let matches = |cause: &&Cause| cause.policy == policy && cause.quantity == quantity;
         let cause = self.cause.iter().find(matches);
@@ -75,16 +75,16 @@ pub struct Drive {
     pub bound_us: f64,
     /// The demerit of DiskSim 4.0 on the same rows.
     pub disksim_us: f64,
-    /// True if `disksim_us` was published and is not from a run of the 64-bit port.
+    /// True if `disksim_us` was published, false if it comes from a run of the 64-bit port.
     pub published: bool,
-    /// The improvements over the given set, and the remaining differences.
+    /// The improvements over the original parameter set, and the differences that remain.
     pub remains: String,
     /// The demerit on the second half that a fit to the first half must not exceed.
     pub half_bound_us: f64,
-    /// The bound of predictions of single requests, for traces with an unbroken clock.
+    /// The required accuracy of single-request predictions, if the trace has an unbroken clock.
     pub single: Option<Bound>,
-    /// The reason why the drive differs from its parameter set. The numbers come from the traces,
-    /// by comparing completions with the angle of the last sector.
+    /// The reason why the drive differs from its parameter set. Its numbers were obtained by
+    /// comparing the completions in the trace with the angle of the last sector.
     pub cause: String,
 }
 
