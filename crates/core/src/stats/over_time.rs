@@ -40,7 +40,7 @@ impl OverTime {
     }
 
     /// Sets the value from `at` on. A value that is replaced at the instant it begins counts only
-    /// for the maximum. Panics if `at` is before that of the last call.
+    /// for the maximum. Panics if `at` is before the last change.
     #[inline]
     pub fn set(&mut self, at: Instant, value: u64) {
         self.area += area(at - self.since, self.value);
@@ -59,8 +59,8 @@ impl OverTime {
         self.max
     }
 
-    /// Returns the average until `end`; `None` at the start. Panics if the last call of `set` is for
-    /// a later instant.
+    /// Returns the average until `end`; `None` at the start. Panics if `end` is before the last
+    /// change.
     pub fn average_count(&self, end: Instant) -> Option<f64> {
         let area = self.area + area(end - self.since, self.value);
         let length = (end - self.start).as_ns();
