@@ -131,7 +131,7 @@ pub trait Placement: Send + Sized {
         array.settle(member, done);
     }
 
-    /// Returns the status of a command for its part.
+    /// Returns the status that a completed command gives to its part.
     fn status(array: &mut Array<Self>, part: u64, member: usize, done: &Completion) -> Status {
         array.translate_status(part, member, done)
     }

@@ -613,7 +613,7 @@ impl Dirty {
         self.remove_sent(start)
     }
 
-    /// Attaches a request to those of its blocks that are not yet written; returns it if all are.
+    /// Attaches a request to its blocks that are still to be written; returns it if none are.
     fn attach(&mut self, parent: Pending) -> Result<(), Pending> {
         let start = parent.request.start.0;
         let end = parent.request.end().0;

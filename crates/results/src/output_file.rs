@@ -264,11 +264,11 @@ impl OutputFile {
         }
     }
 
-    /// Opens the file itself with its contents, for an output that is written over several runs.
-    /// Creates it if it does not exist, and locks it while it is open.
+    /// Opens the file itself and keeps its contents, for an output that is written over several
+    /// runs. Creates it if it does not exist, and locks it while it is open.
     ///
     /// # Errors
-    /// If it cannot be written there, is not a regular file, or another process is writing to it.
+    /// If it cannot be written, is not a regular file, or is being written by another process.
     pub fn open_in_place(self) -> Result<File, OutputError> {
         let Self { path, .. } = self;
         let failed = |source| OutputError::Io {

@@ -124,7 +124,7 @@ impl JudgedClaim<'_> {
 }
 
 impl Claim {
-    /// Returns remarks to print after its source: on the origin of the bounds and on a model check.
+    /// Returns remarks to print after the source: that we chose the bounds, that it checks a model.
     pub fn remarks(&self) -> String {
         let bounds = (self.bounds == BoundsOrigin::Ours).then_some("; bounds ours");
         let kind = self.model_check.then_some("; a model check");

@@ -34,8 +34,8 @@ pub struct Folder {
 }
 
 impl Folder {
-    /// Returns the folder at `path` for a study that reads `inputs`. Fails if a file of the folder
-    /// is such an input, even by another name. Figures are checked when they are written.
+    /// Returns the folder at `path` for a study that reads `inputs`. Fails if one of the folder's
+    /// output files is also an input, even under another name. Figures are checked when written.
     pub fn new(path: &Path, field: &'static str, inputs: Files) -> Result<Self, StudyError> {
         let mut files = inputs.clone();
         for name in NAMES {

@@ -16,10 +16,10 @@ use crate::units::{Bytes, Instant, Lbn, SectorCount, Span};
 
 /// A model of a placement for tests. The defaults are for placements with two copies of all data.
 pub(crate) trait Model: Placement {
-    /// Writes to one block take effect in order of arrival, and on all members when they complete.
+    /// True if writes to a block take effect in order of arrival, on all members once complete.
     const IS_SERIAL: bool = false;
 
-    /// A failed member still completes the commands that it is serving, but they have no effect.
+    /// True if a failed member still completes the commands that it is serving, without effect.
     const FAILED_COMPLETE: bool = false;
 
     /// Number of writes among three requests.

@@ -15,7 +15,7 @@ pub(super) enum Arm {
 }
 
 impl Arm {
-    /// Calls the arm at `at`; returns its position after the current sector or required read-ahead.
+    /// Interrupts the arm at `at`; returns its position after its sector or required read-ahead.
     #[inline(always)]
     pub fn call(&mut self, mechanism: &Mechanism, at: Instant, rules: &spec::Buffer) -> Position {
         let at = self.released(mechanism, at, rules);
@@ -38,7 +38,7 @@ impl Arm {
         }
     }
 
-    /// Returns the position of a head that is called at `at`. The pass has been advanced to `at`.
+    /// Returns the position of the head if interrupted at `at`. The pass has been advanced to `at`.
     #[inline(always)]
     fn position(&self, at: Instant, rules: &spec::Buffer) -> Position {
         match self {
@@ -47,7 +47,7 @@ impl Arm {
         }
     }
 
-    /// Adds the blocks that a pass has read to the buffer. The pass has been advanced to `now`.
+    /// Adds to the buffer the blocks that a pass has read. The pass has been advanced to `now`.
     #[inline(always)]
     pub fn keep(
         &self,

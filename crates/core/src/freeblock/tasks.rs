@@ -279,14 +279,14 @@ pub struct Delivery {
 pub struct BackgroundStats {
     /// Wanted blocks that were read; a block counts once for each task.
     pub sectors: u64,
-    /// Commands that only read for the background.
+    /// Commands that read only background blocks.
     pub reads: u64,
     /// Foreground commands that also read for the background.
     pub merged: u64,
-    /// Gaps of the foreground that were used.
+    /// Gaps in foreground activity that background reads used.
     pub gaps: u64,
-    /// Foreground requests that background reads delayed by more than rounding, according to the
-    /// model of an external scheduler.
+    /// Foreground requests that background reads delayed by more than a rounding error, according
+    /// to the model of an external scheduler.
     pub delayed: u64,
     /// The sum of these delays.
     pub delay: Span,

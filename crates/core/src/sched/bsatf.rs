@@ -14,8 +14,8 @@
 //!
 //! # Cost
 //! Per decision, the access time of every request left in the batch. For each new arrival, LBSATF
-//! copies the drive and rehearses the rest of the batch, with a number of access times that is
-//! quadratic in the length of the batch. It is meant for short queues and studies of policies.
+//! copies the drive and rehearses the rest of the batch, computing a number of access times that is
+//! quadratic in the batch length. It is meant for short queues and studies of policies.
 //!
 //! # When it is bad
 //! Towards the end of a batch, few requests are left to choose from, so it serves fewer requests

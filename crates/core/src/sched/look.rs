@@ -2,9 +2,9 @@
 //!
 //! # What it does
 //! LOOK continues in the direction in which the arm last moved as long as there are requests ahead,
-//! and then reverses. By cylinders, it serves all requests for the current cylinder, as C-LOOK
-//! does, before it moves on. A request that found the drive idle and moved the arm also sets the
-//! direction.
+//! and then reverses. When ordering by cylinder, it serves all requests for the current cylinder
+//! before it moves on, as C-LOOK does. A request that found the drive idle and moved the arm also
+//! sets the direction.
 //!
 //! SCAN's arm reverses only at the edges. By default, the strokes to the edges and back take no
 //! time, so it serves requests as LOOK does. With `to=edge`, the arm continues to the edge where
@@ -15,23 +15,23 @@
 //! worthington94 sections 3.1, 5.1 and 5.2; SCAN is also in jacobson91 section 2 and liu05 section
 //! 3.1. The position is the first block of the previous request (worthington94 section 6.2); with
 //! `from=last`, a repeated request waits for the return sweep. Departures: by default, SCAN's arm
-//! moves only to serve a request, so that the stroke to the edge and back is missing at each
-//! reversal. With `to=edge`, the request is chosen when the arm leaves for the edge. Requests that
-//! arrive during the stroke are not served on the way, and those beyond the chosen request count as
-//! already passed. An arm with nothing to serve stays where it is, and a request that finds the
-//! drive idle is served without a stroke. The SCAN that jacobson91 equates with VSCAN(1) is LOOK.
+//! moves only to serve a request, so each reversal omits the stroke to the edge and back. With
+//! `to=edge`, the request is chosen when the arm leaves for the edge. Requests that arrive during
+//! the stroke are not served on the way, and those beyond the chosen request count as already
+//! passed. An arm with nothing to serve stays where it is, and a request that finds the drive idle
+//! is served without a stroke. The SCAN that jacobson91 equates with VSCAN(1) is LOOK.
 //!
 //! # Cost
 //! One binary search per arrival and up to three per decision. Each arrival and each decision also
-//! moves 16 bytes (24 by cylinders) for every request pending at a higher block. With `to=edge` by
-//! cylinders, each request served is also located.
+//! moves 16 bytes (24 by cylinders) for every request pending at a higher block. With `to=edge` and
+//! an order by cylinder, each request served also costs address translations.
 //!
 //! # When it is bad
-//! Requests near the edges wait up to twice as long as under C-LOOK. By block number, it serves
-//! sequential requests backwards on the way down (worthington94 section 6.1). No request waits for
-//! more than two sweeps, unless requests for the current block (or cylinder) keep the arm there
-//! (section 6.2 states this for all policies by cylinders). With `to=edge`, SCAN also loses the
-//! time of the strokes, which matters most if sweeps are short.
+//! Requests near the edges wait up to twice as long as under C-LOOK. When ordering by block number,
+//! it serves sequential requests backwards on the way down (worthington94 section 6.1). No request
+//! waits for more than two sweeps, unless requests for the current block (or cylinder) keep the arm
+//! there (section 6.2 states this for all policies by cylinders). With `to=edge`, SCAN also loses
+//! the time of the strokes, which matters most if sweeps are short.
 
 use super::clook::cyclic;
 use super::line::{InCylinder, Line, Metric, Origin, Position, TurnRule, two_way};

@@ -14,11 +14,11 @@
 //! Between two tracks the media pause, and a slow bus catches up: a write across the end of a track
 //! then has a shorter lead than an equally long write on one track. If the media wait for data,
 //! both leads are equal. If each further sector lengthens the lead by a large part of a revolution,
-//! the media are missing sectors for another reason, and neither bus nor wait is determined.
+//! sectors are missed for another reason, and neither the bus nor the wait can be determined.
 //!
 //! # Confidence
-//! That of the leads. If the gap between tracks is too short to distinguish a slow bus from a wait,
-//! this is reported ([`Undetermined`]). If a drive has both, only the slow bus is reported.
+//! The confidence is that of the leads. If the gap between tracks is too short to distinguish a
+//! slow bus from a wait, [`Undetermined`] is reported; if a drive has both, only the slow bus is.
 //!
 //! # Cost
 //! About 100 pairs for each of up to twelve sizes.
@@ -227,7 +227,7 @@ impl Leads<'_, '_> {
         }
         let mut least_delay = 0.0;
         if beyond.is_some() {
-            // A write that is one sector longer does not wait for that sector or the delay.
+            // A write one sector longer incurs neither the wait for that sector nor the delay.
             let each = sector.value.as_ns() as f64;
             let all = one.median + each * f64::from(waits - 1);
             least_delay = all - self.lead_of_size(waits + 1)?.median;

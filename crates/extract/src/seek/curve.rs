@@ -16,7 +16,7 @@ use crate::{Disk, Effort, Error, Estimate, Setup};
 
 /// Number of trials that must confirm each end of an interval.
 const CONFIRMATIONS: u32 = 3;
-/// Number that must do so if seek times over a neighbouring distance vary.
+/// Number of confirming trials required if seek times over a neighbouring distance vary.
 const CONFIRMATIONS_NEAR_SCATTER: u32 = 20;
 /// Target half-width of the interval when directions are compared, in nanoseconds.
 const RESOLUTION: f64 = 3e3;
