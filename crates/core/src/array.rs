@@ -52,7 +52,7 @@ use member::{Events, Slots};
 use part::Rows;
 
 /// Several devices that act as one; see the [module](self). Functions that run for every command
-/// are always inlined. This saves 2 % of the instructions of a pair (`cargo xtask counts`).
+/// are always inlined, which saves a mirrored pair 2 % of its instructions (`cargo xtask counts`).
 pub struct Array<P: Placement> {
     pub(crate) placement: P,
     pub(crate) members: Vec<Member>,

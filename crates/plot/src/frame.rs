@@ -162,7 +162,7 @@ impl Frame {
         self.legend.draw(page, self.legend_corner());
     }
 
-    /// Returns the left, top, right and bottom edges of the plotting area, in units.
+    /// Returns the left, top, right and bottom edges of the plotting area, in SVG units.
     fn edges(&self) -> [i32; 4] {
         let (right, bottom) = (self.left + self.width, self.top + self.height);
         [self.left, self.top, right, bottom].map(units)
@@ -177,7 +177,7 @@ impl Frame {
         ))
     }
 
-    /// Converts fractions of both axes to a position on the page, in units.
+    /// Converts fractions of both axes to a position on the page, in SVG units.
     pub fn page_position(&self, (x, y): (f64, f64)) -> (i32, i32) {
         let [left, top, right, bottom] = self.edges();
         (self.x.map(&x, (left, right)), self.y.map(&y, (bottom, top)))

@@ -92,8 +92,8 @@ fn seek(mechanism: &Mechanism, distances: &Distances, op: Op) -> Moments {
     Moments::mixture((0..distances.cylinders()).map(movement))
 }
 
-/// Returns `spec` with its geometry, rotation, arm and zero latency only. The theory ignores the
-/// rest: overheads, bus, caching and read-ahead, the drive's queue, and random variation of seeks.
+/// Returns `spec` reduced to geometry, rotation, arm and zero-latency access. The theory ignores
+/// the rest: overheads, bus, caching, read-ahead, the drive's queue and random variation of seeks.
 pub fn mechanism_alone(spec: &Spec) -> Spec {
     Spec {
         mechanics: Mechanics {
@@ -215,7 +215,7 @@ fn passes(
     (!passes.is_empty()).then_some(passes)
 }
 
-/// Returns the transfer of a request over several runs, including changes of runs and waits.
+/// Returns the transfer of a request over several runs, including moves from run to run and waits.
 fn crossing_pass(mechanism: &Mechanism, op: Op, start: Lbn, sectors: SectorCount) -> u128 {
     let mut run = mechanism.layout.extent(start);
     let (mut at, mut left) = (start, sectors.0);
@@ -265,11 +265,11 @@ pub fn streaming_bytes_per_s(spec: &Spec) -> Option<f64> {
 /// Returns the time of a zero-latency request minus its `transfer`, all in the same unit: a head
 /// that arrives within the block starts with the rest of the block (liu05, section 4.1.2).
 ///
-/// With probability 1 - q, where q = transfer / revolution, the head arrives outside the block and
-/// waits uniformly over the rest of the revolution. Otherwise it waits for all of this rest, plus
-/// up to one `sector` because it arrived within one. The mean is
-/// q (T - x + s / 2) + (1 - q) (T - x) / 2. For a block of at least a revolution, the wait is at
-/// most one sector.
+/// With T = `revolution`, x = `transfer`, s = `sector` and q = x / T: with probability 1 - q, the
+/// head arrives outside the block and waits uniformly over the remainder of the revolution.
+/// Otherwise it waits for the whole of that remainder, plus up to s, because it arrived within a
+/// sector. The mean is q (T - x + s / 2) + (1 - q) (T - x) / 2. For a block of at least a
+/// revolution, the wait is at most one sector.
 fn zero_latency_wait(revolution: f64, transfer: f64, sector: f64) -> Moments {
     let gap = (revolution - transfer).max(0.0);
     let inside_share = (transfer / revolution).clamp(0.0, 1.0);
@@ -288,7 +288,7 @@ pub(crate) mod tests {
     use super::*;
     use crate::simulated::{Random, means};
 
-    /// Returns a drive of the catalogue without the features that the theory ignores.
+    /// Returns a drive from the catalogue without the features that the theory ignores.
     pub fn plain(name: &str) -> (Spec, Mechanism) {
         plain_spec(diskarm_drives::find(name).expect("a drive").text)
     }
@@ -423,8 +423,8 @@ pub(crate) mod tests {
         }
     }
 
-    /// Equation 4.7 is exact if no request changes tracks: 4 KiB on the Lightning, whose 96
-    /// sectors are twelve requests.
+    /// Equation 4.7 is exact if no request changes tracks: 4 KiB on the Lightning, whose tracks of
+    /// 96 sectors hold twelve requests.
     #[test]
     fn requests_that_divide_the_track_match_equation_4_7() {
         let mechanism = plain("ibm-lightning").1;

@@ -37,14 +37,14 @@ pub struct Simulation<'a> {
     pub policy: &'a dyn MakePolicy,
     /// The requests to serve.
     pub input: &'a Input,
-    /// The largest command into which the host's queue merges sequential requests; `None` for none.
+    /// The host's queue merges sequential requests up to this size; `None` if it does not merge.
     pub merge: Option<SectorCount>,
     /// The number of initial completions that the report omits, with the time that they take.
     pub warm_up: u64,
     /// The length of the time windows to report.
     pub window: Option<Span>,
     /// The largest number of requests that may wait under an open load: those outstanding at all
-    /// drives, minus one. The run ends as saturated at the first completion after more are waiting.
+    /// drives, minus one. When more wait, the run is saturated and ends at the next completion.
     pub max_waiting: Option<u64>,
 }
 

@@ -152,7 +152,7 @@ fn service(theory: &Theory, alone: &Runs, model: &Model) -> Group {
         Value::new("seek_ms", "seek and head switch, ms", all.seek.first)
             .with_simulation(part(|parts| parts.seek + parts.settle)),
     ];
-    // With zero latency, theory and simulation divide this time differently between the two.
+    // With zero latency, theory and simulation separate rotational wait from transfer differently.
     if buffer.read_on_arrival || buffer.write_on_arrival {
         let both = part(|parts| parts.rotation + parts.transfer);
         let value = Value::new("media_ms", "rotational wait and transfer, ms", media);
@@ -232,7 +232,7 @@ fn reads_first(theory: &Theory, simulator: &Simulator<'_>, rates: &[Rate]) -> Re
     Ok(Group::new("hol", heading, values))
 }
 
-/// The numbers of requests to choose from, besides one, for which services are simulated.
+/// The numbers of requests to choose from, other than 1, for which service times are simulated.
 const CHOICES: [u32; 7] = [2, 4, 8, 16, 32, 64, queues::MAX_CHOICE];
 
 fn shortest_access(

@@ -256,7 +256,7 @@ impl<'a> Row<'a> {
         let expected = names.len();
         let plural = if count == 1 { "" } else { "s" };
         let mut detail = format!("found {count} field{plural}, expected {expected}");
-        // A line with a single field probably has another separator.
+        // A line with a single field probably uses a different separator.
         if let Some(missing) = names.get(count).filter(|_| count > 1) {
             detail += &format!(": no {missing}");
         }
@@ -421,7 +421,7 @@ impl Field<'_> {
     }
 }
 
-/// Splits the lines of a file's head, without newlines; the last may be incomplete.
+/// Splits the head of a file into lines without newlines; the last may be incomplete.
 pub(crate) fn head_lines(head: &[u8]) -> impl Iterator<Item = &[u8]> {
     head.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii)
 }

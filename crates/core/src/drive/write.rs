@@ -19,7 +19,7 @@ use crate::request::{Op, Request};
 use crate::spec::{ExtraWriteDisconnect, WriteCache, WriteLeaves};
 use crate::units::{Instant, Lbn, SectorCount, Span};
 
-/// The times at which a write's data arrive and at which it calls the arm.
+/// The times at which a write's data arrive and at which it needs the arm.
 pub(super) struct Setup {
     overhead: Span,
     processed: Instant,
@@ -82,8 +82,8 @@ impl Core {
         }
     }
 
-    /// Returns the earliest media write of a request whose data arrive from `data` on: when enough
-    /// are buffered, or a minimum delay later if these are all its data.
+    /// Returns the earliest time to write a request whose data arrive from `data` on: when enough
+    /// are buffered or, if that is the whole request, a minimum delay later.
     ///
     /// Table A.5 of worthington94 gives the number of blocks and the delay, but not when the delay
     /// starts. On the HP C2247, writes of 1 to 9 blocks that need no seek begin 0.6 ms after their
@@ -505,7 +505,7 @@ impl Core {
         }
     }
 
-    /// Returns the delay of a write begun at `begin` for reading missing blocks on its first track.
+    /// Returns how long reading missing blocks on its first track delays a write begun at `begin`.
     #[cold]
     pub(super) fn reads_before(&self, request: &Request, begin: Instant) -> Span {
         if request.op != Op::Write || self.writes_blocks() {

@@ -13,7 +13,7 @@ const MIN_SPANS: u64 = 512;
 /// Cuts the series into 32 to 63 batches of equal length and treats their means as independent and
 /// normal, which they approach as batches become long compared to the series' memory. When there
 /// are 64, neighbours are joined and the length doubles, so that memory is constant and the length
-/// of the run need not be known. Only whole batches count for the variance.
+/// of the run need not be known. Only whole batches count toward the variance.
 ///
 /// # Origin
 /// Schmeiser, "Batch size effects in the analysis of simulation output", Operations Research 30(3),
@@ -160,7 +160,7 @@ const SMALL_SAMPLES: [f64; 9] = [
 const NORMAL: f64 = 1.959_963_984_540_054;
 
 /// Returns the 0.975 quantile of Student's t, for a two-sided 95 % interval, to within 10^-5.
-/// Panics without degrees of freedom.
+/// Panics if `degrees` is 0.
 ///
 /// Origin: Abramowitz and Stegun, "Handbook of Mathematical Functions", 26.7.5, an expansion in
 /// `1 / degrees` around the normal quantile.
@@ -209,7 +209,7 @@ mod tests {
         series
     }
 
-    /// Saw teeth of three periods and a square wave, in nanoseconds.
+    /// Jagged waves of two periods plus a square wave, in nanoseconds.
     fn jagged(i: u64) -> u64 {
         let wave = if i / 50 % 2 == 1 { 2_000_000 } else { 0 };
         5_000_000 + i * 7919 % 1009 * 1000 + wave + i * i % 97 * 10_000

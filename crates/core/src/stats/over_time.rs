@@ -39,8 +39,8 @@ impl OverTime {
         }
     }
 
-    /// Sets the value from `at` on. A value that is replaced at the instant it begins counts only
-    /// for the maximum. Panics if `at` is before the last change.
+    /// Sets the value from `at` on. A value that is replaced at the instant it is set counts only
+    /// toward the maximum. Panics if `at` is before the last change.
     #[inline]
     pub fn set(&mut self, at: Instant, value: u64) {
         self.area += area(at - self.since, self.value);
@@ -135,7 +135,7 @@ impl DiskMeter {
         self.last_event
     }
 
-    /// Returns the statistics until `now` or the last event; fractions are 0 if no time has passed.
+    /// Returns statistics up to `now` or the last event, if later; fractions of no time are 0.
     pub fn work(&self, now: Instant) -> DiskWork {
         let until = self.last_event.max(now);
         let share = |over: &OverTime| over.average_count(until).unwrap_or(0.0);

@@ -9,8 +9,8 @@
 //! long, from the first track to each of the others.
 //!
 //! # Decision
-//! From track to track, a longer time means that a cylinder ends. From the first track, a change in
-//! the time does. In both cases the ends must be equally far apart.
+//! From track to track, a longer time marks the end of a cylinder; from the first track, a change
+//! in the time marks it. In both cases the ends must be equally far apart.
 //!
 //! # Confidence
 //! Exact if the times differ by more than 0.03 ms and by more than three times their scatter.

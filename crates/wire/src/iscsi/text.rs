@@ -1,4 +1,4 @@
-//! The text with which both sides negotiate: keys with values.
+//! The key-value text with which both sides negotiate.
 
 use core::fmt::{self, Display, Write};
 
@@ -14,7 +14,7 @@ pub const IRRELEVANT: &str = "Irrelevant";
 /// The answer to a value that is not acceptable.
 pub const REJECT: &str = "Reject";
 
-/// The error for text that is not a list of keys with values.
+/// The error for text that is not a list of key-value pairs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BadText;
 
@@ -39,7 +39,7 @@ fn is_key(key: &str) -> bool {
         && key.bytes().all(is_key_byte)
 }
 
-/// Writes keys with values.
+/// Writes key-value pairs.
 #[derive(Debug)]
 pub struct Writer<'a> {
     data: &'a mut [u8],
