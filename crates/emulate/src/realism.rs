@@ -38,7 +38,7 @@ pub struct WarmUp {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Realism {
     pub places: Places,
-    /// Mode pages report nominal values: the mean track length, and a round speed.
+    /// Mode pages report nominal values: the mean track length and a rounded rotational speed.
     pub nominal: bool,
     /// Standard deviation of the normally distributed error of observed completion times. No
     /// completion is observed before its task was sent or before the previous response.

@@ -43,7 +43,7 @@ pub struct BarSeries {
 const FILLED: f64 = 0.8;
 
 impl Bars {
-    /// Draws the chart. Equal data give equal bytes.
+    /// Draws the chart. The same data always give the same output, byte for byte.
     pub fn svg(&self) -> String {
         let up = |ticks| {
             let values = self.series.iter().flat_map(|series| &series.values);

@@ -43,11 +43,11 @@ pub struct Options {
 /// A limit on memory: each run needs about 200 KiB until all are done.
 const MAX_REPLICATIONS: u64 = 1_000;
 
-/// The metrics, true if saturated, the quantiles of responses, and the requests if asked for.
+/// The metrics, a flag that is true if the run is saturated, the quantiles of the response times,
+/// and the requests if `per_request` is set.
 type Metrics<'py> = (Bound<'py, PyAny>, bool, Vec<f64>, Option<Batch>);
 
-/// Simulates each policy; returns its metrics, true if it is saturated, the quantiles of its
-/// responses, and its requests if requested.
+/// Simulates each policy and returns a [`Metrics`] for each.
 #[pyfunction]
 pub fn simulate<'py>(
     py: Python<'py>,
@@ -98,7 +98,7 @@ struct Arguments {
 struct Outcome {
     metrics: Value,
     is_saturated: bool,
-    /// The quantiles 0, 0.001 to 0.999 of the responses, in milliseconds; empty if there are none.
+    /// The quantiles 0, 0.001, ..., 0.999 of the response times, in ms; empty if there are none.
     response_ms_quantiles: Vec<f64>,
     requests: Option<Columns>,
 }
@@ -202,7 +202,7 @@ impl Arguments {
     }
 }
 
-/// Returns the quantiles 0, 0.001 up to 0.999 of the responses of all runs.
+/// Returns the quantiles 0, 0.001, ..., 0.999 of the response times in all runs.
 fn response_ms_quantiles(runs: &[Run]) -> Vec<f64> {
     let mut all = ResponseSummary::default();
     for run in runs {

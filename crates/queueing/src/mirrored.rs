@@ -70,8 +70,8 @@ impl SplitReads {
         ]
     }
 
-    /// Returns the mean response time in order of arrival, in milliseconds, for Poisson arrivals at
-    /// this total rate per millisecond: two M/G/1 queues. `None` if one of them is saturated.
+    /// Returns the mean response time, in milliseconds, if both disks serve reads in order of
+    /// arrival: two M/G/1 queues with this total rate per millisecond. `None` if one is saturated.
     pub fn response(&self, rate: f64) -> Option<f64> {
         let shares = [self.share, 1.0 - self.share];
         let responses = shares.into_iter().zip(&self.services);
@@ -102,7 +102,7 @@ impl Reads<'_> {
     }
 
     /// Returns the pivot at which both disks are equally busy (EqU): share times mean service time
-    /// is the same for both, at any rate. `None` if there are fewer than two reads.
+    /// is the same for both, whatever the arrival rate. `None` if there are fewer than two reads.
     pub fn equal_utilisations(&self) -> Option<SplitReads> {
         let (mut low, mut high) = (0.0, 1.0);
         let mut found = self.split(0.5)?;
@@ -250,8 +250,8 @@ mod tests {
         assert!((both / all - 1.0).abs() < 1e-9, "{both} {all}");
     }
 
-    /// On a drive with zones, the outer part has fewer cylinders and faster tracks, so it is
-    /// larger. A scan of pivots finds no better one.
+    /// On a drive with zones, the outer part has shorter seeks and faster transfers, so the pivot
+    /// gives it more than half of the blocks. A scan of pivots finds no better one.
     #[test]
     fn no_other_pivot_is_better() {
         let drive = plain("ibm-18es");

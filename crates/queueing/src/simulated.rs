@@ -35,7 +35,7 @@ impl Random {
 const WARM_UP: usize = 2_000;
 const COUNTED: usize = 40_000;
 
-/// Returns the waits at `servers` in order of arrival, after a warm-up, by Lindley's recursion.
+/// Returns the waiting times after the warm-up, in order of arrival, by Lindley's recursion.
 pub fn serve(
     random: &mut Random,
     servers: usize,
@@ -84,7 +84,7 @@ pub fn means<const N: usize>(runs: impl Iterator<Item = [f64; N]>) -> [Mean; N] 
     })
 }
 
-/// A server whose services are exponential with a mean of one second.
+/// A server with exponential service times with a mean of one second.
 struct Server {
     random: Random,
     under_way: Option<Completion>,

@@ -157,8 +157,8 @@ impl SimulationMetrics {
         }
     }
 
-    /// Returns the metrics that compare policies: mean response and its confidence, squared
-    /// coefficient of variation, 95th percentile, longest response, throughput.
+    /// Returns the metrics that compare policies: mean response time and its confidence interval,
+    /// squared coefficient of variation, 95th percentile, longest response time, throughput.
     pub fn cells(&self) -> [String; 6] {
         let r = self.response_ms.of;
         let cells = [

@@ -1,5 +1,5 @@
-//! A drive under test: reads, writes, seeks and reports about the drive, with retries, limits and a
-//! record of their cost.
+//! A drive under test: commands that read, write, seek and query the drive, with retries, limits
+//! and a record of what they cost.
 
 use diskarm_core::units::{Bytes, Instant, Lbn, SectorCount, Span};
 use diskarm_wire::command::{AddressFormat, Blocks, Caching, Size, Values};

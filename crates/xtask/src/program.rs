@@ -1,4 +1,4 @@
-//! Builds the command line as it is shipped, and runs it; locates the traces of measured drives.
+//! Builds `diskarm` as it is shipped, and runs it; locates the traces of measured drives.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -21,12 +21,12 @@ pub fn cargo(root: &Path) -> Command {
     cargo
 }
 
-/// Selects the command line and the measured examples. A single build compiles their common
+/// Selects the command-line program and the measured examples. A single build compiles their common
 /// dependencies only once.
 const PROGRAMS: &str = "--package=diskarm --bin=diskarm --package=diskarm-simulate \
     --example=generate --example=queue --example=readers";
 
-/// Builds all programs and returns the path of the command line; the examples are in the folder
+/// Builds all programs and returns the path of `diskarm`; the examples are in the folder
 /// `examples` next to it. Later calls return the same path without building again, even if a
 /// generator has changed a source file in the meantime.
 pub fn build() -> Result<PathBuf, String> {

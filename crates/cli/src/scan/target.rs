@@ -1,4 +1,4 @@
-//! The devices that can be scanned, with their URLs, and the reading of SCSI disks.
+//! The devices that can be scanned, with their URLs, and a reader for SCSI disks.
 
 use std::os::unix::fs::FileTypeExt;
 use std::path::Path;

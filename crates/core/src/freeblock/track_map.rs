@@ -60,7 +60,7 @@ impl Run {
         }
     }
 
-    /// Returns the piece from sector `index` on, as it passes a head on `track` from `since` on.
+    /// Returns the piece that begins at sector `index`, for a head on `track` from `since` on.
     pub fn pass(
         &self,
         mechanism: &Mechanism,

@@ -6,9 +6,9 @@
 //! [`Limits::burst`]. A request passes when no bucket is in debt and then takes its tokens, even if
 //! that leaves a debt. So a request never waits because of its own size. Waits count as queue time.
 //!
-//! While the next request would have to wait, [`Device::has_room`] is false. A queue in front holds
-//! its requests until then, so its policy can still choose among them. A caller that submits anyway
-//! is not refused: the request is held.
+//! [`Device::has_room`] is false as long as the next request would have to wait. A queue in front
+//! holds its requests during that time, so its policy can still choose among them. A caller that
+//! submits anyway is not refused: the request is held.
 //!
 //! # Cost
 //! Constant time for each request, and one event when the limits allow the next one.
@@ -208,7 +208,7 @@ impl<D: Device> Device for Throttle<D> {
 
     fn next_event(&self) -> Option<Instant> {
         let due = self.due.front().map(|completion| completion.at);
-        // Needed even if nothing is held: a queue in front may be waiting for room.
+        // `opens_at` is an event even if nothing is held: a queue in front may be waiting for room.
         let events = [due, self.opens_at, self.device.next_event()];
         events.into_iter().flatten().min()
     }

@@ -375,8 +375,8 @@ impl Subject {
     }
 }
 
-/// Prefixes of metrics that grow with the queue: they are larger in a saturated cell than in any
-/// other. Saturation says nothing about other metrics, such as hit rates and parts of service.
+/// Prefixes of metrics that grow with the queue: larger in a saturated cell than in any other.
+/// Saturation says nothing about other metrics, such as hit rates and components of service time.
 const UNBOUNDED: &[&str] = &[
     "response_ms_",
     "reads_response_ms_",

@@ -295,7 +295,7 @@ fn event(
 
 struct Merger {
     files: Vec<Events>,
-    /// The time of each file's next event, and the file's index, which decides ties.
+    /// The time of each file's next event, and the file's index, which breaks ties.
     next: BinaryHeap<Reverse<(u64, usize)>>,
     /// The files whose next event is not in `next` yet.
     pending: Vec<usize>,

@@ -249,7 +249,7 @@ Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority
 ";
 
     /// A file system with its own device number (btrfs) is found by its source. A mount point takes
-    /// precedence over a composed device. Similar names and numbers do not match.
+    /// precedence over a device built on the disk. Similar names and numbers do not match.
     #[test]
     fn mounted_devices_swap_space_and_composed_devices_are_named() {
         let cases = "
