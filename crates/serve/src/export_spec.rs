@@ -117,7 +117,7 @@ impl ExportSpec {
     ) -> Result<Export<D>, Error> {
         if let (Some(bound), None) = (self.bound, pace.speed) {
             let found = format!("{} us", bound.as_ms() * 1e3);
-            let expected = "no max-lateness with --instant, as no reply can be late";
+            let expected = "nothing, because no reply can be late with --instant";
             return Err(Error::argument("max-lateness", found, expected));
         }
         let system = self.system()?;
@@ -307,7 +307,7 @@ mod tests {
             ..PACE
         };
         let refused = spec.expect("a specification").build(pace, 1).err();
-        let expected = "max-lateness: found \"1000 us\", expected no max-lateness with ";
+        let expected = "max-lateness: found \"1000 us\", expected nothing, because ";
         let error = refused.expect("an error").to_string();
         assert!(error.starts_with(expected), "{error}");
     }

@@ -33,7 +33,7 @@ fn main() {
         [] => table(),
         ["write", format, requests, file] => write(format, requests, file),
         ["read", format, file] => println!("{}", sum(open(file, Some(format)))),
-        _ => panic!("expected no arguments, write FORMAT REQUESTS FILE, or read FORMAT FILE"),
+        _ => panic!("usage: readers [write FORMAT REQUESTS FILE | read FORMAT FILE]"),
     }
 }
 

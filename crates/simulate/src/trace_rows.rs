@@ -292,7 +292,7 @@ impl Arrivals {
     pub fn read(traced: &TraceReplay, system: &System) -> Result<Self, Error> {
         let name = traced.files.join(", ");
         if let Issue::Outstanding { clients, .. } = traced.issue {
-            let expected = "no value, as requests are issued at their arrival times";
+            let expected = "nothing, because requests are issued at their arrival times";
             let found = clients.to_string();
             return Err(Error::argument("outstanding", found, expected));
         }

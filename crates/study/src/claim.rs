@@ -324,7 +324,7 @@ impl KnownReason {
                 Err(command.error("nothing", expected))
             }
             ("conjecture", Some(found)) => {
-                let expected = "no command, as evidence is \"conjecture\"";
+                let expected = "nothing, because evidence is \"conjecture\"";
                 Err(command.error(format!("{found:?}"), expected))
             }
             (other, _) => {

@@ -403,7 +403,7 @@ fn invalid_trace_cells_are_refused() {
         ),
         (
             format!("{trace}\nmeasure = \"scan\"\noutstanding = 2"),
-            "outstanding: found \"2\", expected no value, as requests are issued at their \
+            "outstanding: found \"2\", expected nothing, because requests are issued at their \
              arrival times",
         ),
         (
@@ -473,7 +473,7 @@ fn invalid_scans_are_refused() {
         (
             "scan",
             "inside = true\ndepth = 1",
-            "cell.scan.depth: found 1, expected no value, as the scan",
+            "cell.scan.depth: found 1, expected nothing, because the scan",
         ),
         (
             "scan",

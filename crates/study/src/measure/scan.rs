@@ -245,7 +245,7 @@ impl ScanTable<'_> {
             (true, Some(depth)) => Err(wrong(
                 "depth",
                 depth,
-                "no value, as the scan runs inside the drive",
+                "nothing, because the scan runs inside the drive",
             )),
             (false, depth) => {
                 let (depth, max) = (depth.unwrap_or(1), drive.drive.spec.queue.depth);

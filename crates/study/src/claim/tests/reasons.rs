@@ -90,7 +90,7 @@ fn incomplete_reasons_are_refused() {
         ),
         (
             "evidence = \"conjecture\"\ncommand = \"c\"\nat_least = 1\nat_most = 2",
-            "known.command: found \"c\", expected no command, as evidence is \"conjecture\"",
+            "known.command: found \"c\", expected nothing, because evidence is \"conjecture\"",
         ),
         (
             "evidence = \"guess\"\nat_least = 1\nat_most = 2",
