@@ -65,7 +65,7 @@ def test_every_option_of_the_program_is_an_argument(cli):
         ({"rpm": 5}, 'rpm: found "5", expected 300 to 60000'),
         ({"queue": 0}, 'queue: found "0", expected 1 to 4096'),
         ({"sectors": "4K"}, 'sectors: found "4K", expected 512n, 512e or 4Kn'),
-        ({"inner": "300MB/s"}, 'inner: found "300 MB/s", expected a rate up to'),
+        ({"inner": "300MB/s"}, 'inner: found "300 MB/s", expected at most the value of'),
     ],
 )
 def test_errors_name_the_argument(argument, expected):
