@@ -3,11 +3,11 @@
 mod diff;
 mod run;
 
+use diskarm_core::text::with_noun;
 use diskarm_results::output_file::Files;
 use diskarm_results::prose;
 use diskarm_study::StudyOptions;
 use diskarm_study::studies::{self, STUDIES};
-use diskarm_study::with_noun;
 use serde::Serialize;
 
 use crate::error::Error;

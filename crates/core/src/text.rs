@@ -13,6 +13,12 @@ use std::ops::RangeInclusive;
 
 use crate::units::Span;
 
+/// Formats a count with its noun: `1 claim`, `2 claims`.
+pub fn with_noun<N: Display + PartialEq + From<u8>>(count: N, noun: &str) -> String {
+    let s = if count == N::from(1) { "" } else { "s" };
+    format!("{count} {noun}{s}")
+}
+
 /// A name with its parameters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Call<'t> {

@@ -54,7 +54,7 @@ const SLACK: f64 = 6.0;
 /// Accepted probability of mistaking a buffered block for an unbuffered one.
 const MAX_ERROR_PROBABILITY: f64 = 1e-5;
 
-/// When the arm of a drive is free after a read.
+/// The end of the arm's work after a read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Idle {
     /// Pause after which the arm is always free; zero if it is free immediately.

@@ -12,6 +12,7 @@
 use diskarm_core::geometry::Layout;
 use diskarm_core::random::below;
 use diskarm_core::spec::Geometry;
+use diskarm_core::text::with_noun;
 use diskarm_core::units::Lbn;
 use rand_core::SeedableRng;
 use rand_pcg::Pcg64Mcg;
@@ -173,10 +174,9 @@ fn check_by_defects(found: &mut MeasuredLayout, defects: Option<&Defects>) {
     let counts = defects.and_then(|listed| defects::count(&found.geometry, &listed.all()).ok());
     let unlisted = counts.map_or(0, |counts| counts.unlisted);
     if unlisted > 0 {
-        let plural = if unlisted == 1 { "" } else { "s" };
+        let skipped = with_noun(unlisted, "location");
         found.assume(format!(
-            "The layout skips {unlisted} location{plural} that the drive does not list as \
-             defective."
+            "The layout skips {skipped} that the drive does not list as defective."
         ));
     }
 }

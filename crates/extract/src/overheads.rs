@@ -72,7 +72,7 @@ pub struct Writes {
     pub seeking: [Estimate; 2],
     /// Completion overhead minus that of reads, after a read and after a write. May be negative.
     pub later: [Estimate; 2],
-    /// How the media wait for the data of a write.
+    /// The wait of the media for the data of a write.
     pub wait: Wait,
     /// Lead of a write that continues the previous one.
     pub in_sequence: Estimate,

@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use diskarm_core::text::with_noun;
 use diskarm_fit::calibrate::{
     Calibration, Class, Clock, FittedNumber, Holdout, KeptPart, Quantity, ROWS_PER_NUMBER,
 };
@@ -49,14 +50,14 @@ const LABEL: usize = 12;
 fn key(quantity: &Quantity) -> String {
     match quantity {
         Quantity::Key(key) => (*key).to_owned(),
-        Quantity::ReadSeek(distance) => format!("seek over {}, added", cylinders(*distance)),
-        Quantity::WriteSeek(distance) => format!("write seek over {}, added", cylinders(*distance)),
+        Quantity::ReadSeek(distance) => {
+            format!("seek over {}, added", with_noun(*distance, "cylinder"))
+        }
+        Quantity::WriteSeek(distance) => format!(
+            "write seek over {}, added",
+            with_noun(*distance, "cylinder")
+        ),
     }
-}
-
-fn cylinders(distance: u32) -> String {
-    let s = if distance == 1 { "" } else { "s" };
-    format!("{distance} cylinder{s}")
 }
 
 /// Returns the results as JSON. Period, phase and clock breaks are null if the clock is nominal.

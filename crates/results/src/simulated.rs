@@ -8,6 +8,7 @@ use std::time::Duration;
 use diskarm_core::report::{ReplicatedTotals, Replications, Report, RequestTotals, Window};
 use diskarm_core::request::Op;
 use diskarm_core::stats::ResponseStats;
+use diskarm_core::text::with_noun;
 use diskarm_core::units::SectorCount;
 use diskarm_simulate::{Origin, Run, doubts, remarks};
 use serde::Serialize;
@@ -203,8 +204,8 @@ impl SimulationMetrics {
             t.text("queue", OWN_QUEUE);
         }
         if let Some(max) = self.merge_max_sectors {
-            let s = if max == 1 { "" } else { "s" };
-            let merged = format!("sequential requests, up to {max} sector{s}");
+            let sectors = with_noun(max, "sector");
+            let merged = format!("sequential requests, up to {sectors}");
             t.text("merged", &merged);
         }
         t.text("workload", &self.workload.sentence);

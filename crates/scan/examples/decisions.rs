@@ -141,7 +141,7 @@ struct RunObserver {
     read: Option<(Arc<AtomicU64>, u64)>,
     /// The number of requests and the processor time when each part had been read.
     marks: Vec<(u64, u64)>,
-    /// When the last request completed, and the time of each request of a scan, in nanoseconds.
+    /// The completion of the last request, and the time of each request of a scan, in ns.
     last: u64,
     request_times: Vec<u64>,
 }

@@ -141,7 +141,7 @@ pub const STANDARD_INPUT: &str = "-";
 pub struct ReadOptions {
     /// The format of the trace; `None` to detect it from the content.
     pub format: Option<String>,
-    /// What to do about an invalid row.
+    /// The reaction to an invalid row.
     pub on_error: OnError,
     /// The event that counts as the arrival in a trace of Linux's block layer.
     pub arrival: ArrivalEvent,

@@ -3,6 +3,7 @@
 use diskarm_core::device::{ComponentReport, RedundancyWork, Work};
 use diskarm_core::report::{Report, RequestTotals, Window};
 use diskarm_core::stats::half_width_95_of_numbers;
+use diskarm_core::text::with_noun;
 use diskarm_core::units::{Instant, Span};
 
 use crate::input::Issue;
@@ -120,11 +121,6 @@ fn redundancy_doubts(name: &str, work: &RedundancyWork, last: Instant, failed: u
         format!("data were lost at {at:.3} s: {blocks}{part}{name} from block {first} on; {failed}")
     });
     late.chain(lost).collect()
-}
-
-fn with_noun(count: u64, what: &str) -> String {
-    let s = if count == 1 { "" } else { "s" };
-    format!("{count} {what}{s}")
 }
 
 fn seconds(at: Instant) -> f64 {

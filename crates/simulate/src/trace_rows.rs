@@ -1,6 +1,7 @@
 //! The rows of traces as requests to independent disks, and requests as rows of traces.
 
 use diskarm_core::request::{Op, Request};
+use diskarm_core::text::with_noun;
 use diskarm_core::units::{Instant, Lbn, SectorCount, Span};
 use diskarm_core::workload::Disk;
 use diskarm_core::wrap::{RecordedRequest, Recording};
@@ -246,8 +247,8 @@ impl BlockConverter {
     /// Returns a note that `count` requests were widened.
     pub fn widened(self, count: u64) -> String {
         let bytes = u64::from(BLOCK_BYTES) * self.blocks_per_sector;
-        let requests = if count == 1 { "request" } else { "requests" };
-        format!("{count} {requests} widened to whole sectors of {bytes} bytes")
+        let requests = with_noun(count, "request");
+        format!("{requests} widened to whole sectors of {bytes} bytes")
     }
 
     /// Converts `record`, a row of `file`, to whole sectors. Fails if it exceeds the drive.

@@ -10,7 +10,7 @@ mod value;
 
 use std::sync::Arc;
 
-use diskarm_core::text::{InputError, quantity};
+use diskarm_core::text::{InputError, quantity, with_noun};
 use serde::{Deserialize, Serialize};
 
 use crate::axis::{Axis, Point, Selection};
@@ -434,10 +434,4 @@ impl Verdicts {
         let parts = parts.collect::<Vec<_>>().join(", ");
         (all > 0).then(|| format!("{}: {parts}", with_noun(all, what)))
     }
-}
-
-/// Formats a count with its noun: `1 claim`, `2 claims`.
-pub fn with_noun(count: usize, what: &str) -> String {
-    let s = if count == 1 { "" } else { "s" };
-    format!("{count} {what}{s}")
 }

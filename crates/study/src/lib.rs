@@ -31,7 +31,7 @@ mod store;
 pub mod studies;
 
 pub use cell::CellInput;
-pub use claim::{Claim, Count, JudgedClaim, Judgement, Verdict, with_noun};
+pub use claim::{Claim, Count, JudgedClaim, Judgement, Verdict};
 pub use error::{BUILD, StudyError, VERSION, VERSION_AND_BUILD};
 pub use expression::Scalar;
 pub use file::{Study, StudyOptions};

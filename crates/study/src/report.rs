@@ -6,11 +6,12 @@ mod tables;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
+use diskarm_core::text::with_noun;
 use diskarm_results::html::{self, Html, Section, page};
 
 use crate::axis::{Point, describe};
 use crate::cell::{Cell, CellInput};
-use crate::claim::{Count, JudgedClaim, Judgement, Verdict, with_noun};
+use crate::claim::{Count, JudgedClaim, Judgement, Verdict};
 use crate::error::{StudyError, VERSION_AND_BUILD};
 use crate::file::Study;
 use crate::job::{Job, SharedInputs, cell_error};

@@ -1,6 +1,7 @@
 //! The results of a study: a mean with its interval for each cell and metric.
 
 use diskarm_core::stats::half_width_95_of_numbers;
+use diskarm_core::text::with_noun;
 use serde::Serialize;
 
 use crate::axis::{Axis, Point, names};
@@ -111,9 +112,9 @@ impl<'s> Results<'s> {
     /// Formats the result of [`Self::wide_cells`], for summaries.
     pub fn wide_text(&self) -> Option<String> {
         let (count, widest) = self.wide_cells()?;
-        let (cells, percent) = (if count == 1 { "cell" } else { "cells" }, 100.0 * widest);
+        let (cells, percent) = (with_noun(count, "cell"), 100.0 * widest);
         Some(format!(
-            "{count} {cells} did not reach until_ci95, widest interval \u{b1} {percent:.0} %"
+            "{cells} did not reach until_ci95, widest interval \u{b1} {percent:.0} %"
         ))
     }
 

@@ -10,11 +10,11 @@ use std::fs::{self, File, TryLockError};
 use std::io::{self, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
+use diskarm_core::text::with_noun;
 use diskarm_results::output_file::OutputFile;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use crate::claim::with_noun;
 use crate::error::{BUILD, StudyError, VERSION};
 use crate::job::hex;
 use crate::output::{Folder, LOCK, RUNS};

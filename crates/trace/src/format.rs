@@ -19,7 +19,7 @@ pub trait RowReader: Send {
 /// The rows of a trace, or an error before the first.
 pub type OpenResult = Result<Box<dyn RowReader>, TraceError>;
 
-/// What a reader finds in a trace apart from its records.
+/// The contents of a trace apart from its records.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TraceMetadata {
     /// Valid rows that are not reads or writes of data (flushes, trims, file names), by kind, in

@@ -4,6 +4,7 @@
 //! and what was expected.
 
 use diskarm_core::request::{Op, Request};
+use diskarm_core::text::with_noun;
 use diskarm_core::units::{Instant, Lbn, SectorCount, Span};
 
 use crate::digits::{Split, Words, digits, words};
@@ -254,8 +255,8 @@ impl<'a> Row<'a> {
     #[cold]
     fn wrong_count(&self, count: usize, names: &[&'static str]) -> TraceError {
         let expected = names.len();
-        let plural = if count == 1 { "" } else { "s" };
-        let mut detail = format!("found {count} field{plural}, expected {expected}");
+        let found = with_noun(count, "field");
+        let mut detail = format!("found {found}, expected {expected}");
         // A line with a single field probably uses a different separator.
         if let Some(missing) = names.get(count).filter(|_| count > 1) {
             detail += &format!(": no {missing}");

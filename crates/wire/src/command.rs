@@ -45,7 +45,7 @@ pub struct Blocks {
     pub count: u32,
 }
 
-/// How a transfer uses the buffer.
+/// The use of the buffer by a transfer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Caching {
     /// DPO: the blocks need not be kept in the buffer.

@@ -3,8 +3,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use diskarm_core::text::with_noun;
 use diskarm_results::prose;
-use diskarm_study::with_noun;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 

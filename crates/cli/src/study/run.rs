@@ -8,11 +8,12 @@ use std::slice;
 use std::sync::Once;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
+use diskarm_core::text::with_noun;
 use diskarm_results::output_file::Files;
 use diskarm_results::prose;
 use diskarm_study::{
     CellInput, Count, Folder, JudgedClaim, Judgement, Results, Runner, Store, Study, StudyError,
-    StudyOptions, Verdict, studies, with_noun,
+    StudyOptions, Verdict, studies,
 };
 use serde_json::json;
 

@@ -106,7 +106,7 @@ fn layouts_that_do_not_fit_the_number_of_disks_are_left_out() {
     assert!(output.status.success());
     let notes = String::from_utf8(output.stderr).unwrap();
     let expected = "note: left out: basic mirroring needs pairs, found 7 disks\n\
-                    note: left out: group rotate needs pairs of clusters, found one cluster of 7 \
+                    note: left out: group rotate needs pairs of clusters, found 1 cluster of 7 \
                     disks\n";
     assert_eq!(notes, expected);
     let text = String::from_utf8(output.stdout).unwrap();

@@ -3,6 +3,8 @@
 use std::error::Error;
 use std::fmt;
 
+use crate::text::with_noun;
+
 /// The maximum number of disks. Longer chains have too many sets of failed disks to count.
 pub const MAX_DISKS: usize = 24;
 
@@ -320,12 +322,12 @@ impl fmt::Display for LayoutError {
                 write!(f, "clusters of {cluster} do not divide {disks} disks")
             }
             Self::PairsOfClusters(cluster, disks) => {
-                let found = match (disks / cluster, cluster) {
-                    (1, _) => format!("one cluster of {cluster} disks"),
-                    (number, 1) => format!("{number} clusters of 1 disk"),
-                    (number, _) => format!("{number} clusters of {cluster} disks"),
-                };
-                write!(f, "group rotate needs pairs of clusters, found {found}")
+                let clusters = with_noun(disks / cluster, "cluster");
+                let size = with_noun(*cluster, "disk");
+                write!(
+                    f,
+                    "group rotate needs pairs of clusters, found {clusters} of {size}"
+                )
             }
         }
     }

@@ -124,7 +124,7 @@ fn errors_are_one_line() {
         ),
         (
             error(LayoutKind::GroupRotate { cluster: 8 }, 8),
-            "group rotate needs pairs of clusters, found one cluster of 8 disks",
+            "group rotate needs pairs of clusters, found 1 cluster of 8 disks",
         ),
     ];
     for (found, expected) in cases {

@@ -47,9 +47,10 @@ impl<P> Children<P> {
         let id = self.free;
         self.outstanding += 1;
         if let Some(slot) = self.slots.get_mut(id as usize) {
-            if let Slot::Free(next) = *slot {
-                self.free = next;
-            }
+            let Slot::Free(next) = *slot else {
+                panic!("slot {id} is taken, but in the free list");
+            };
+            self.free = next;
             *slot = Slot::Taken(parent);
         } else {
             self.slots.push(Slot::Taken(parent));

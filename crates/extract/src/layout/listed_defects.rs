@@ -12,6 +12,7 @@ use std::collections::BTreeSet;
 
 use diskarm_core::geometry::{Layout, Pba, Unit};
 use diskarm_core::spec::{Geometry, Sparing, TrackOrder};
+use diskarm_core::text::with_noun;
 use diskarm_core::units::Lbn;
 
 use super::assemble::MeasuredLayout;
@@ -79,15 +80,15 @@ pub(super) fn apply(
     }
     let Reallocations { lost, in_line, .. } = chosen.reallocated;
     if lost > 0 {
-        let defects = if lost == 1 { "defect" } else { "defects" };
+        let defects = with_noun(lost, "listed defect");
         found.assume(format!(
-            "The blocks at {lost} listed {defects} are reallocated to unknown locations."
+            "The blocks at {defects} are reallocated to unknown locations."
         ));
     }
     if in_line > 0 {
-        let defects = if in_line == 1 { "defect" } else { "defects" };
+        let defects = with_noun(in_line, "listed defect");
         found.assume(format!(
-            "The regular blocks are still at the locations of {in_line} listed {defects}."
+            "The regular blocks are still at the locations of {defects}."
         ));
     }
     Ok(())

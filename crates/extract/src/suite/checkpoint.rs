@@ -55,7 +55,7 @@ pub struct MtbrcFinding {
     pub pairs: Vec<Pair>,
 }
 
-/// How seeks before writes differ from those before reads.
+/// The difference between seeks before writes and before reads.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum WriteSeeks {

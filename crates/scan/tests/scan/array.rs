@@ -105,11 +105,11 @@ fn reads_across_a_boundary_count_for_both_tenths() {
     let (policy, workload) = (policy("sptf-sw(n=40%)"), load(sectors));
     let reads = Arc::new(Mutex::new(Vec::new()));
     let recorder = Arc::clone(&reads);
-    let sink = move |read: &Delivery| recorder.lock().expect("nobody panicked").push(*read);
+    let sink = move |read: &Delivery| recorder.lock().expect("no thread panicked").push(*read);
     let scan = scan(&spec, SchedulerLocation::InFirmware, &policy, &workload);
     let scanned = scan.run_for(BlockSet::all(sectors), sink);
     let by_part = scanned.expect("valid layout").by_part;
-    let reads = reads.lock().expect("nobody panicked");
+    let reads = reads.lock().expect("no thread panicked");
     let tenth = sectors.0 / 10;
     assert_eq!(tenth * 10, sectors.0);
     let (mut unread, mut read_blocks, mut expected) = ([tenth; 10], 0, Vec::new());

@@ -31,7 +31,7 @@ struct RemoteDrive {
     commands: u64,
     /// The command in transit, and when it arrives.
     in_transit: Option<(Instant, Request)>,
-    /// When the last command was sent.
+    /// The time at which the last command was sent.
     sent: Instant,
     /// The transfer time of a block of data.
     per_block: Span,
@@ -184,7 +184,7 @@ fn run_with_predictions(
         gathered: None,
     };
     engine::run(&mut external, &mut load, &mut observations).expect("all requests are accepted");
-    let predictions = predictions.lock().expect("nobody panicked");
+    let predictions = predictions.lock().expect("no thread panicked");
     predictions[1_000..].to_vec()
 }
 

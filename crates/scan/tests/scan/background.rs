@@ -51,7 +51,7 @@ fn with_and_without(
     );
     assert!(stats.gaps > 100 && stats.merged > 10, "{stats:?}");
     assert!(stats.sectors > 3_000, "{stats:?}");
-    let read = gathered.lock().expect("nobody panicked").read.count().0;
+    let read = gathered.lock().expect("no thread panicked").read.count().0;
     assert_eq!(read, stats.sectors);
     [plain, with_scan]
 }
@@ -69,7 +69,7 @@ fn nothing_is_read_in_front_of_a_lone_absorbed_write() {
     let external = ExternalScheduler::new(new(&spec), model(), &policy("fcfs"), 1);
     let mut external = external.with_background(scan(&spec, exact_settings(), &gathered));
     let with_scan = serve(&mut external, alone, 1, 1_000, None);
-    assert!(gathered.lock().expect("nobody panicked").read.count().0 > 10_000);
+    assert!(gathered.lock().expect("no thread panicked").read.count().0 > 10_000);
     let is_absorbed = |one: &&Completion| one.outcome == Outcome::Absorbed;
     assert!(plain.iter().filter(is_absorbed).count() > 400);
     for (one, other) in plain.iter().zip(&with_scan) {
@@ -204,7 +204,7 @@ fn an_unpredicted_request_does_not_count_as_delayed() {
         // Only blocks in front of the read on its track are wanted.
         let gathered = empty_gathered(spec.geometry.sectors);
         {
-            let read = &mut gathered.lock().expect("nobody panicked").read;
+            let read = &mut gathered.lock().expect("no thread panicked").read;
             read.insert(Lbn(0), SectorCount(at.0 - 8));
             read.insert(at, SectorCount(spec.geometry.sectors.0 - at.0));
         }
@@ -334,7 +334,7 @@ fn interrupted_scans(plan: &FaultPlan, ends: &[usize], settings: BackgroundSetti
     let revolution = Span::from_ns(spec.mechanics.period_ns as i64);
     let workload = "closed(clients=4, think=40ms) uniform size=1KiB reads=70%";
     let mut runs = ends.iter().copied().chain([100_000]).zip(1..);
-    while gathered.lock().expect("nobody panicked").left() > 0 {
+    while gathered.lock().expect("no thread panicked").left() > 0 {
         let (max, seed) = runs.next().expect("the scan ends");
         let faulty = Faults::new(new(&spec), plan, revolution);
         let model = Model::new(&spec).expect("valid layout");
@@ -342,7 +342,7 @@ fn interrupted_scans(plan: &FaultPlan, ends: &[usize], settings: BackgroundSetti
         let mut external = external.with_background(scan(&spec, settings, &gathered));
         serve(&mut external, workload, seed, max, Some(&gathered));
     }
-    let gathered = gathered.lock().expect("nobody panicked");
+    let gathered = gathered.lock().expect("no thread panicked");
     let bad = |at: u64| {
         let mut listed = plan.medium_errors.iter();
         listed.any(|bad| (bad.first..bad.end).contains(&Lbn(at)))
@@ -414,7 +414,7 @@ fn idle_time_is_used() {
         assert!(external.advance(at).is_none());
     }
     let gathered = Arc::clone(&gathered);
-    assert_eq!(gathered.lock().expect("nobody panicked").left(), 0);
+    assert_eq!(gathered.lock().expect("no thread panicked").left(), 0);
     assert!(
         external
             .background()
@@ -444,7 +444,7 @@ fn reads_in_the_firmware_delay_no_command() {
         let mut tasks = Tasks::new(Arc::new(Layout::new(&spec.geometry).expect("valid layout")));
         tasks.add(BlockSet::all(spec.geometry.sectors), Priority::Normal);
         let gaps = GapReader::new(tasks, Span::ZERO, move |delivered| {
-            shared.lock().expect("nobody panicked").take(delivered);
+            shared.lock().expect("no thread panicked").take(delivered);
         });
         let mut drive = new(&spec).with_gap_reader(gaps);
         let with_scan = serve(&mut drive, CLOSED, 1, 2_000, None);
@@ -455,7 +455,7 @@ fn reads_in_the_firmware_delay_no_command() {
         }
         let stats = drive.gap_reader().expect("reads in gaps").stats();
         assert!(stats.gaps > 1_500 && stats.sectors > 40_000, "{stats:?}");
-        let read = gathered.lock().expect("nobody panicked").read.count().0;
+        let read = gathered.lock().expect("no thread panicked").read.count().0;
         assert_eq!(read, stats.sectors);
     }
 }

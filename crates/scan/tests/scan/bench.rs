@@ -79,7 +79,7 @@ impl Observer for Observations {
 
     fn is_over(&self) -> bool {
         let is_done =
-            |gathered: &SharedGathered| gathered.lock().expect("nobody panicked").left() == 0;
+            |gathered: &SharedGathered| gathered.lock().expect("no thread panicked").left() == 0;
         self.completions.len() >= self.max || self.gathered.as_ref().is_some_and(is_done)
     }
 }
@@ -154,7 +154,7 @@ pub fn scan(spec: &Spec, settings: BackgroundSettings, gathered: &SharedGathered
     let sectors = layout.sectors();
     let mut wanted = BlockSet::all(sectors);
     {
-        let gathered = gathered.lock().expect("nobody panicked");
+        let gathered = gathered.lock().expect("no thread panicked");
         for set in [&gathered.read, &gathered.unreadable] {
             let runs: Vec<_> = set.runs_in(Lbn(0), Lbn(sectors.0)).collect();
             for (first, sectors) in runs {
@@ -166,6 +166,6 @@ pub fn scan(spec: &Spec, settings: BackgroundSettings, gathered: &SharedGathered
     tasks.add(wanted, Priority::Normal);
     let gathered = Arc::clone(gathered);
     Background::new(tasks, spec, settings, move |delivered| {
-        gathered.lock().expect("nobody panicked").take(delivered);
+        gathered.lock().expect("no thread panicked").take(delivered);
     })
 }

@@ -43,7 +43,7 @@ fn the_foreground_matches_the_plain_scheduler() {
                 "{name}"
             );
             let gathered = empty_gathered(spec.geometry.sectors);
-            let mut done = gathered.lock().expect("nobody panicked");
+            let mut done = gathered.lock().expect("no thread panicked");
             done.read
                 .insert(diskarm_core::units::Lbn(0), spec.geometry.sectors);
             drop(done);
@@ -259,5 +259,5 @@ fn a_device_that_answers_out_of_order_loses_nothing() {
         "{:?}",
         external.observations()
     );
-    assert_eq!(gathered.lock().expect("nobody panicked").left(), 0);
+    assert_eq!(gathered.lock().expect("no thread panicked").left(), 0);
 }

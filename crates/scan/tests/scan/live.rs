@@ -26,8 +26,8 @@ const SIZE: Size = Size {
 /// Longer than any read from memory takes, unless it hangs.
 const LIMIT: Span = Span::from_ns(10_000_000_000);
 
-/// How long a late read waits for others. Without a limit, the last reads of a scan would wait for
-/// reads that are never sent.
+/// The time that a late read waits for others. Without a limit, the last reads of a scan would wait
+/// for reads that are never sent.
 const LATE: Duration = Duration::from_millis(20);
 
 /// The behaviour of a source for a read.
@@ -105,17 +105,20 @@ impl Reader for Connection {
         let memory = &self.0;
         let end = first + SectorCount(buffer.len() as u64 / 512);
         let behaviour = (memory.behaviour)(memory.reads.fetch_add(1, Ordering::SeqCst));
-        let mut answered = memory.answered.lock().expect("nobody panicked");
+        let mut answered = memory.answered.lock().expect("no thread panicked");
         let due = *answered + 1;
         match behaviour {
             Behaviour::Close => return Err(Lost("closed".to_owned()).into()),
             Behaviour::Hang => loop {
-                answered = memory.answer_sent.wait(answered).expect("nobody panicked");
+                answered = memory
+                    .answer_sent
+                    .wait(answered)
+                    .expect("no thread panicked");
             },
             Behaviour::Late => {
                 let waits = |answered: &mut u64| *answered < due;
                 let waited = memory.answer_sent.wait_timeout_while(answered, LATE, waits);
-                answered = waited.expect("nobody panicked").0;
+                answered = waited.expect("no thread panicked").0;
             }
             Behaviour::Read => {}
         }
@@ -272,7 +275,7 @@ impl Reader for GatedSource {
 
     fn read(&mut self, first: Lbn, _: &mut [u8]) -> Result<(), Fault> {
         self.started.send(()).expect("the test waits");
-        let released = self.released.lock().expect("nobody panicked");
+        let released = self.released.lock().expect("no thread panicked");
         released.recv().expect("the test releases the read");
         match first {
             Lbn(0) => Err(Fault::Unreadable(None)),
@@ -413,14 +416,14 @@ fn a_scan_during_a_foreground_loses_nothing() {
     let (shared, data) = (Arc::clone(&state), Arc::clone(&inbox));
     let all = BlockSet::all(SIZE.sectors);
     let report = scan.run_on(live, all, move |delivered| {
-        let mut state = shared.lock().expect("nobody panicked");
+        let mut state = shared.lock().expect("no thread panicked");
         state.take(delivered, &data);
     });
     let report = report.expect("valid model");
     assert!(report.is_complete(), "{report:?}");
     assert_eq!(inbox.lost(), None);
-    state.lock().expect("nobody panicked").check(&memory);
-    let predictions = predictions.lock().expect("nobody panicked");
+    state.lock().expect("no thread panicked").check(&memory);
+    let predictions = predictions.lock().expect("no thread panicked");
     let foreground = predictions.iter().filter(|one| one.is_foreground).count() as u64;
     // A request is sent again if the blocks in front of it are unreadable.
     assert!(foreground >= report.foreground.requests, "{foreground}");

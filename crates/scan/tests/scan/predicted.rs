@@ -17,8 +17,12 @@ use crate::bench::{
 pub fn record_predictions() -> (OnPrediction, Arc<Mutex<Vec<Prediction>>>) {
     let all = Arc::new(Mutex::new(Vec::new()));
     let recorder = Arc::clone(&all);
-    let call =
-        move |predicted: &Prediction| recorder.lock().expect("nobody panicked").push(*predicted);
+    let call = move |predicted: &Prediction| {
+        recorder
+            .lock()
+            .expect("no thread panicked")
+            .push(*predicted)
+    };
     (OnPrediction::new(call), all)
 }
 
@@ -50,7 +54,7 @@ fn commands_of_an_exact_model_end_as_predicted() {
         let external = external.with_background(scan(&spec, settings, &gathered));
         let mut external = external.on_prediction(on_prediction);
         let served = serve(&mut external, CLOSED, 1, 2_000, None);
-        let predictions = predictions.lock().expect("nobody panicked").clone();
+        let predictions = predictions.lock().expect("no thread panicked").clone();
         let foreground = foreground_predictions(&predictions);
         assert_eq!(foreground.len(), served.len());
         let mut pairs = foreground.iter().zip(&served);
@@ -103,7 +107,7 @@ fn unreliable_predictions_are_marked() {
             external.with_background(scan(&spec, BackgroundSettings::default(), &gathered));
         let mut external = external.on_prediction(on_prediction);
         let served = serve(&mut external, workload, 1, 3_000, Some(&gathered));
-        let predictions = predictions.lock().expect("nobody panicked").clone();
+        let predictions = predictions.lock().expect("no thread panicked").clone();
         let foreground = foreground_predictions(&predictions);
         for done in &served {
             let is_match = |one: &&Prediction| serves(one, done);
