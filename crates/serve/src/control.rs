@@ -52,18 +52,18 @@ pub trait PowerControl {
     /// Returns true if the power can be cut: the device must report when data reach the media.
     fn can_lose_writes(&self) -> bool;
 
-    fn pending_writes(&mut self) -> Vec<PendingWrite>;
+    fn pending_writes(&mut self, now: HostInstant) -> Vec<PendingWrite>;
 
     /// Reverts the writes that do not survive, drops all requests in progress without replying, and
     /// replaces the device with one that has just been switched on. Fails if the store fails;
     /// writes that should be lost may then survive.
-    fn revert_writes(&mut self, cut: &PowerCut) -> io::Result<Losses>;
+    fn revert_writes(&mut self, cut: &PowerCut, now: HostInstant) -> io::Result<Losses>;
 
     fn statistics(&mut self) -> &mut Statistics;
 
     /// Cuts the power. Fails if the store fails; writes that should be lost may then survive.
-    fn cut_power(&mut self, cut: &PowerCut) -> Result<Reply, String> {
-        let losses = self.revert_writes(cut);
+    fn cut_power(&mut self, cut: &PowerCut, now: HostInstant) -> Result<Reply, String> {
+        let losses = self.revert_writes(cut, now);
         let known = losses.as_ref().copied().unwrap_or_default();
         self.switch().record_cut(known);
         let store_error = |error| format!("the store failed: {error}");
@@ -72,16 +72,16 @@ pub trait PowerControl {
 
     /// Cuts the power if a cut is due. Returns true if the power is off, in which case all
     /// connections must close.
-    fn cut_if_due(&mut self) -> bool {
-        if let Some(cut) = self.switch().take_due(HostInstant::now()) {
+    fn cut_if_due(&mut self, now: HostInstant) -> bool {
+        if let Some(cut) = self.switch().take_due(now) {
             // There is no client to report a failure to.
-            let _ = self.cut_power(&cut);
+            let _ = self.cut_power(&cut, now);
         }
         !self.switch().is_on
     }
 
     /// Executes a command from the control socket; fails with a message for the client.
-    fn execute_command(&mut self, command: &Command) -> Result<Reply, String> {
+    fn execute_command(&mut self, command: &Command, now: HostInstant) -> Result<Reply, String> {
         let needs_power = matches!(
             command,
             Command::PowerCut(_) | Command::Pending | Command::Trigger(_)
@@ -98,18 +98,18 @@ pub trait PowerControl {
             Command::PowerCut(_) | Command::Trigger(_) if !is_on => {
                 return Err("the power is off".to_owned());
             }
-            Command::PowerCut(cut) => return self.cut_power(cut),
+            Command::PowerCut(cut) => return self.cut_power(cut, now),
             Command::PowerRestore if is_on => return Err("the power is on".to_owned()),
             Command::PowerRestore => self.switch().is_on = true,
             Command::Pending => {
-                let pending = self.pending_writes();
+                let pending = self.pending_writes(now);
                 return Ok(Reply::Pending(PendingReport {
                     is_powered: is_on,
                     pending,
                     last_cut: self.switch().last_losses,
                 }));
             }
-            Command::Trigger(trigger) => self.switch().arm(*trigger, HostInstant::now()),
+            Command::Trigger(trigger) => self.switch().arm(*trigger, now),
             Command::Inject(injected) => {
                 check_range(injected, self.facts())?;
                 self.switch().faults.inject(*injected);

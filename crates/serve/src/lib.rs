@@ -6,6 +6,7 @@
 //! The model does not read the wall clock: a [`Timeline`] advances the device.
 
 pub mod control;
+mod engine;
 mod export;
 mod export_spec;
 pub mod iscsi;
@@ -22,6 +23,10 @@ mod timeline;
 mod tls;
 mod worker;
 
+pub use engine::{
+    Channel, Clients, Connection, ConnectionError, Engine, MAX_IDLE, MAX_SILENCE, MAX_TURN, Permit,
+    Ready, Service, Session,
+};
 pub use export::{DeviceFactory, Export, Facts, PowerConfig, Timing};
 pub use export_spec::{DEFAULT_POLICY, ExportSpec, Pace};
 pub use metrics::{open_metrics, serve_metrics};
@@ -36,4 +41,3 @@ pub use statistics::{
 };
 pub use timeline::{Clock, EventSource, Speed, Timeline};
 pub use tls::{Tls, TlsError};
-pub use worker::{Clients, ConnectionError, Service, Session};

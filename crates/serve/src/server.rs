@@ -9,13 +9,13 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags};
 
 use crate::control::{Command, ExportHandle, Reply};
+use crate::engine::{Channel as _, Connection, Permit, Service, Session};
 use crate::export::{Export, Facts};
 use crate::nonblocking::{WakeReceiver, Waker, wait};
 use crate::sockets::{Listener, Stream};
 use crate::statistics::Statistics;
 use crate::tls::Tls;
 use crate::worker::WorkerHandle;
-use crate::worker::{Connection, Permit, Service, Session};
 
 /// Default maximum number of connections that have completed their handshakes.
 pub const DEFAULT_MAX_CONNECTIONS: usize = 64;
@@ -305,6 +305,9 @@ impl<P: Protocol> Acceptor<P> {
                 NextAction::Close => return None,
             }
             let is_full = self.connection_count.load(Ordering::Relaxed) >= self.max;
+            if is_full {
+                self.services.iter().for_each(WorkerHandle::close_idle);
+            }
             match pending.handshake.step(&self.facts, is_full) {
                 HandshakeStep::Wait if pending.handshake.output().is_empty() => {
                     return Some(pending);
@@ -314,7 +317,8 @@ impl<P: Protocol> Acceptor<P> {
                 HandshakeStep::Close => pending.next_action = NextAction::Close,
                 HandshakeStep::Chosen(export, session) => {
                     let permit = Permit::new(&self.connection_count);
-                    let connection = Connection::new(pending.stream, *session, permit);
+                    let connection =
+                        Connection::new(pending.stream, *session, permit, Instant::now());
                     self.services[export].connect(connection);
                     return None;
                 }

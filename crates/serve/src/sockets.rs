@@ -6,6 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 
+use crate::engine::Channel;
 use crate::nonblocking::is_retryable;
 use crate::tls::{Tls, TlsSession};
 
@@ -250,9 +251,10 @@ impl Stream {
         self.tls = Some(Box::new(TlsSession::new(tls)?));
         Ok(())
     }
+}
 
-    /// Reads available input; returns `None` if there is none. Fails at the end of the connection.
-    pub fn receive(&mut self, data: &mut [u8]) -> io::Result<Option<usize>> {
+impl Channel for Stream {
+    fn receive(&mut self, data: &mut [u8]) -> io::Result<Option<usize>> {
         if let Some(tls) = &mut self.tls {
             return tls.receive(&mut self.socket, data);
         }
@@ -264,8 +266,7 @@ impl Stream {
         }
     }
 
-    /// Sends as much as the socket accepts; returns `None` if it accepts nothing.
-    pub fn send(&mut self, data: &[u8]) -> io::Result<Option<usize>> {
+    fn send(&mut self, data: &[u8]) -> io::Result<Option<usize>> {
         if let Some(tls) = &mut self.tls {
             return tls.send(&mut self.socket, data);
         }
@@ -276,21 +277,18 @@ impl Stream {
         }
     }
 
-    /// Sends encrypted data for which the socket had no room.
-    pub fn flush(&mut self) -> io::Result<()> {
+    fn flush(&mut self) -> io::Result<()> {
         match &mut self.tls {
             None => Ok(()),
             Some(tls) => tls.flush(&mut self.socket).map(|_| ()),
         }
     }
 
-    /// Returns true if decrypted input is waiting; poll(2) does not see it.
-    pub fn has_input(&self) -> bool {
+    fn has_input(&self) -> bool {
         self.tls.as_ref().is_some_and(|tls| tls.has_input())
     }
 
-    /// Returns true if encrypted output is waiting for [`Self::flush`].
-    pub fn has_output(&self) -> bool {
+    fn has_output(&self) -> bool {
         self.tls.as_ref().is_some_and(|tls| tls.has_output())
     }
 }

@@ -15,9 +15,16 @@ pub struct Statistics {
     /// Lateness of the replies to requests that take time: the time sent minus the time due.
     pub lateness: Histogram,
     pub total_lateness: Span,
+    /// The error of the store when the service ended: data written without a flush may be lost.
+    pub sync_error: Option<String>,
 }
 
 impl Statistics {
+    /// Records the result of the synchronisation of the store when the service ended.
+    pub fn record_last_sync(&mut self, result: std::io::Result<()>) {
+        self.sync_error = result.err().map(|error| error.to_string());
+    }
+
     /// Records a reply that was sent `late` after it was due.
     pub fn record_lateness(&mut self, late: Span) {
         self.lateness.record(late);

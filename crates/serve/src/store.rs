@@ -26,8 +26,22 @@ pub trait Store: Send {
     /// Returns the extent that begins at `offset`, limited to `length` bytes.
     fn extent(&mut self, offset: u64, length: u64) -> io::Result<Extent>;
 
-    /// Returns the file to synchronise so that written data survive the end of this program.
-    fn sync_file(&self) -> Option<&File>;
+    /// Makes all written data survive the end of this program and a crash of the machine.
+    fn sync(&mut self) -> io::Result<()>;
+
+    /// Starts a [`Syncer`], which wakes `waker` after each answer. Returns `None` if the data never
+    /// survive the end of this program, so that there is nothing to synchronise.
+    fn syncer(&self, waker: Waker) -> io::Result<Option<Box<dyn Syncer>>>;
+}
+
+/// Synchronises a store in the background.
+pub trait Syncer: Send {
+    /// Requests that all data written so far be synchronised.
+    fn request(&mut self, job: usize);
+
+    /// Returns a job that has been synchronised, and whether that succeeded. After a failure, no
+    /// job succeeds, because the system may have dropped the data.
+    fn answer(&mut self) -> Option<(usize, bool)>;
 }
 
 /// Consecutive bytes with the same allocation.
@@ -214,8 +228,12 @@ impl Store for FileStore {
         extent(&self.file, self.bytes, offset, length)
     }
 
-    fn sync_file(&self) -> Option<&File> {
-        Some(&self.file)
+    fn sync(&mut self) -> io::Result<()> {
+        self.file.sync_all()
+    }
+
+    fn syncer(&self, waker: Waker) -> io::Result<Option<Box<dyn Syncer>>> {
+        Ok(Some(Box::new(FileSyncer::new(&self.file, waker)?)))
     }
 }
 
@@ -315,8 +333,14 @@ impl SparseStore {
     }
 
     fn zero_chunks(&mut self, first: u64, end: u64) -> io::Result<()> {
-        let mut removed = self.chunks.split_off(&first);
-        self.chunks.append(&mut removed.split_off(&end));
+        let chunks: Vec<u64> = self
+            .chunks
+            .range(first..end)
+            .map(|(chunk, _)| *chunk)
+            .collect();
+        for chunk in chunks {
+            self.chunks.remove(&chunk);
+        }
         let Some(file) = &self.base else {
             return Ok(());
         };
@@ -416,12 +440,17 @@ impl Store for SparseStore {
         }
     }
 
-    fn sync_file(&self) -> Option<&File> {
-        None
+    fn sync(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn syncer(&self, _: Waker) -> io::Result<Option<Box<dyn Syncer>>> {
+        Ok(None)
     }
 }
 
-pub struct FileSyncer {
+/// Synchronises a file in a thread of its own.
+struct FileSyncer {
     requests: Option<Sender<usize>>,
     answers: Receiver<(usize, bool)>,
     thread: Option<JoinHandle<()>>,
@@ -429,7 +458,7 @@ pub struct FileSyncer {
 
 impl FileSyncer {
     /// Starts the thread with a duplicate of `file`. The thread wakes `waker` after each answer.
-    pub fn new(file: &File, waker: Waker) -> io::Result<Self> {
+    fn new(file: &File, waker: Waker) -> io::Result<Self> {
         let file = file.try_clone()?;
         let (requests, inbox) = channel();
         let (outbox, answers) = channel();
@@ -441,9 +470,10 @@ impl FileSyncer {
             thread: Some(thread),
         })
     }
+}
 
-    /// Requests that all data written so far be synchronised.
-    pub fn request(&self, job: usize) {
+impl Syncer for FileSyncer {
+    fn request(&mut self, job: usize) {
         if let Some(requests) = &self.requests {
             requests
                 .send(job)
@@ -451,8 +481,7 @@ impl FileSyncer {
         }
     }
 
-    /// Returns a job that has been synchronised, and whether that succeeded.
-    pub fn answer(&self) -> Option<(usize, bool)> {
+    fn answer(&mut self) -> Option<(usize, bool)> {
         self.answers.try_recv().ok()
     }
 }

@@ -11,8 +11,8 @@ use super::frame::{Digests, FrameError};
 use super::parameters::{MAX_RECEIVE, Parameters};
 use super::register::Member;
 use super::session::{Outcome, Task, Window};
+use crate::engine::{self, ConnectionError};
 use crate::nonblocking::ByteQueue;
-use crate::worker::{self, ConnectionError};
 
 /// Size of the output buffer, in bytes.
 const OUTPUT_SIZE: usize = 256 << 10;
@@ -174,7 +174,7 @@ impl Connection {
     }
 }
 
-impl worker::Session for Connection {
+impl engine::Session for Connection {
     fn room(&mut self) -> &mut [u8] {
         self.input.room()
     }
@@ -197,6 +197,10 @@ impl worker::Session for Connection {
 
     fn has_ended(&self) -> bool {
         self.is_ending && self.has_sent()
+    }
+
+    fn is_receiving(&self) -> bool {
+        !self.is_ending && !self.input.bytes().is_empty()
     }
 
     fn ping(&mut self) -> bool {

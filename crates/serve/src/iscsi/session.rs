@@ -9,8 +9,8 @@ use diskarm_wire::iscsi::{
 use diskarm_wire::sense::{Code, Key};
 
 use super::parameters::{Parameters, WINDOW};
+use crate::engine::ConnectionError;
 use crate::statistics::Access;
-use crate::worker::ConnectionError;
 
 /// Maximum total size of early messages, in bytes: the unsolicited data of a full window.
 const MAX_EARLY: usize = 16 << 20;

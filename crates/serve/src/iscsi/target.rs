@@ -5,7 +5,6 @@
 
 mod messages;
 
-use std::fs::File;
 use std::io;
 use std::time::Instant as HostInstant;
 
@@ -22,15 +21,15 @@ use super::register::SessionName;
 use super::session::{Session, SessionConnection, TaskState};
 use super::unit::{Disk, UnitStore};
 use crate::control::PowerControl;
+use crate::engine::{self, ConnectionError, Service};
 use crate::export::{DeviceFactory, Export, Facts};
 use crate::nonblocking::Waker;
 use crate::power::{DataPath, Losses, PendingWrite, PowerCut, PowerSwitch, TriggerStage};
 use crate::statistics::{Access, Statistics};
-use crate::store::FileSyncer;
+use crate::store::Syncer;
 use crate::timeline::{Speed, Timeline};
-use crate::worker::{self, ConnectionError, Service};
 
-type Clients<'a> = dyn worker::Clients<Connection> + 'a;
+type Clients<'a> = dyn engine::Clients<Connection> + 'a;
 
 pub struct IscsiTarget {
     facts: Facts,
@@ -43,10 +42,9 @@ pub struct IscsiTarget {
     /// True while commands wait in their connections because too many sector versions are kept.
     is_holding: bool,
     /// `None` if the store has no file.
-    syncer: Option<FileSyncer>,
+    syncer: Option<Box<dyn Syncer>>,
     /// Responses that wait for the file to be synchronised.
     syncing: Slab<Syncing>,
-    file: Option<File>,
     sessions: Slab<Session>,
     /// Connections that have output because of messages on other connections.
     touched: Vec<usize>,
@@ -71,8 +69,7 @@ struct Syncing {
 
 impl IscsiTarget {
     pub fn new(export: Export<Disk>, waker: Waker) -> io::Result<Self> {
-        let file = export.store.sync_file().map(File::try_clone).transpose()?;
-        let syncer = file.as_ref().map(|file| FileSyncer::new(file, waker));
+        let syncer = export.store.syncer(waker)?;
         let timing = export.timing.as_ref();
         let speed = timing.map_or(Speed::REAL, |timing| timing.speed);
         let facts = export.facts;
@@ -106,9 +103,8 @@ impl IscsiTarget {
             make_disk,
             is_holding: false,
             facts,
-            syncer: syncer.transpose()?,
+            syncer,
             syncing: Slab::new(),
-            file,
             sessions: Slab::new(),
             touched: Vec::new(),
             initiators: Vec::new(),
@@ -147,6 +143,7 @@ impl IscsiTarget {
         &mut self,
         response: Response,
         due: HostInstant,
+        now: HostInstant,
         clients: &mut Clients<'_>,
     ) -> Option<usize> {
         let index = self.session_index(response.initiator)?;
@@ -159,14 +156,14 @@ impl IscsiTarget {
         let is_good = response.status == Status::Good;
         if syncs
             && is_good
-            && let Some(syncer) = &self.syncer
+            && let Some(syncer) = &mut self.syncer
         {
             syncer.request(self.syncing.insert(Syncing { response, due }));
             return None;
         }
         let touched = self.answer(response, due, clients);
         if may_preempt {
-            self.drop_aborted();
+            self.drop_aborted(now);
         }
         touched
     }
@@ -231,7 +228,7 @@ impl IscsiTarget {
 
     fn handle_syncs(&mut self, clients: &mut Clients<'_>) -> Vec<usize> {
         let mut touched = Vec::new();
-        while let Some((id, is_synced)) = self.syncer.as_ref().and_then(FileSyncer::answer) {
+        while let Some((id, is_synced)) = self.syncer.as_mut().and_then(|syncer| syncer.answer()) {
             let Some(mut syncing) = self.syncing.try_remove(id) else {
                 continue;
             };
@@ -255,8 +252,8 @@ impl IscsiTarget {
         found.map(|(index, _)| index)
     }
 
-    fn drop_aborted(&mut self) {
-        self.timeline.advance_to(HostInstant::now());
+    fn drop_aborted(&mut self, now: HostInstant) {
+        self.timeline.advance_to(now);
         let syncing = self.syncing.iter().map(|(_, syncing)| &syncing.response);
         let ended: Vec<(u64, u64)> = syncing
             .chain(&self.timeline.outputs)
@@ -275,8 +272,8 @@ impl IscsiTarget {
     }
 
     /// Returns the unit's id for the initiator of a session.
-    fn initiator_id(&mut self, session: &SessionName) -> u64 {
-        let (unit, _) = self.timeline.advance_to(HostInstant::now());
+    fn initiator_id(&mut self, session: &SessionName, now: HostInstant) -> u64 {
+        let (unit, _) = self.timeline.advance_to(now);
         let sessions = &self.sessions;
         self.initiators.retain(|initiator| {
             let mut sessions = sessions.iter();
@@ -318,18 +315,19 @@ impl IscsiTarget {
         number: usize,
         connection: &mut Connection,
         first: Serial,
+        now: HostInstant,
     ) -> Vec<usize> {
         let name = &connection.member.name;
-        let initiator = self.initiator_id(name);
+        let initiator = self.initiator_id(name, now);
         let index = self.session_index(initiator);
-        let old = index.and_then(|index| self.end_session(index));
+        let old = index.and_then(|index| self.end_session(index, now));
         let max = connection.parameters.max_connections;
         let mut session = Session::new(initiator, connection.member.tsih, max, first);
         session.connections.push(SessionConnection {
             number,
             name: connection.member.connection,
         });
-        let (unit, _) = self.timeline.advance_to(HostInstant::now());
+        let (unit, _) = self.timeline.advance_to(now);
         unit.set_iscsi_port(initiator, &name.initiator, name.isid);
         connection.session = Some(self.sessions.insert(session));
         let replaced = old.map(|old| old.connections).unwrap_or_default();
@@ -339,7 +337,12 @@ impl IscsiTarget {
     /// Adds a connection to a session. Returns the connections to close: one with the same id,
     /// which is replaced (RFC 7143, "Connection Reinstatement"), or the new one if the session has
     /// ended.
-    fn join_session(&mut self, number: usize, clients: &mut Clients<'_>) -> Vec<usize> {
+    fn join_session(
+        &mut self,
+        number: usize,
+        clients: &mut Clients<'_>,
+        now: HostInstant,
+    ) -> Vec<usize> {
         let Some(connection) = clients.get_mut(number) else {
             return Vec::new();
         };
@@ -353,20 +356,20 @@ impl IscsiTarget {
         let old = session.connection_number(name);
         session.connections.push(SessionConnection { number, name });
         if let Some(old) = old {
-            self.cut_off(old, clients);
+            self.cut_off(old, clients, now);
         }
         old.into_iter().collect()
     }
 
     /// Ends a connection immediately and drops its output.
-    fn cut_off(&mut self, number: usize, clients: &mut Clients<'_>) {
+    fn cut_off(&mut self, number: usize, clients: &mut Clients<'_>, now: HostInstant) {
         if let Some(connection) = clients.get_mut(number) {
-            self.leave(number, connection);
+            self.leave(number, connection, now);
         }
     }
 
     /// Removes a connection and aborts its tasks. A session without connections ends.
-    fn leave(&mut self, number: usize, connection: &mut Connection) {
+    fn leave(&mut self, number: usize, connection: &mut Connection, now: HostInstant) {
         let Some(index) = connection.session.take() else {
             return;
         };
@@ -386,12 +389,11 @@ impl IscsiTarget {
         let started: Vec<u64> = running.map(|task| task.tag.0.into()).collect();
         self.statistics.counts.aborted += started.len() as u64;
         if session.connections.is_empty() {
-            self.end_session(index);
+            self.end_session(index, now);
             return;
         }
         session.drop_tasks(|task| task.connection == number);
         let initiator = session.initiator;
-        let now = HostInstant::now();
         for id in started {
             let (unit, at) = self.timeline.advance_to(now);
             unit.abort(at, initiator, id);
@@ -402,17 +404,17 @@ impl IscsiTarget {
     }
 
     /// Ends a session and disconnects its initiator from the unit.
-    fn end_session(&mut self, index: usize) -> Option<Session> {
+    fn end_session(&mut self, index: usize, now: HostInstant) -> Option<Session> {
         let session = self.sessions.try_remove(index)?;
         let initiator = session.initiator;
-        let (unit, at) = self.timeline.advance_to(HostInstant::now());
+        let (unit, at) = self.timeline.advance_to(now);
         unit.disconnect(at, initiator);
         self.drop_responses(|other, _| other == initiator);
         Some(session)
     }
 
-    fn update_persisted(&mut self) {
-        let (unit, at) = self.timeline.advance_to(HostInstant::now());
+    fn update_persisted(&mut self, now: HostInstant) {
+        let (unit, at) = self.timeline.advance_to(now);
         unit.follow(at);
     }
 }
@@ -432,13 +434,13 @@ fn serial(name: &str) -> String {
 impl Service for IscsiTarget {
     type Session = Connection;
 
-    fn open(&mut self, number: usize, clients: &mut Clients<'_>) -> Vec<usize> {
+    fn open(&mut self, number: usize, clients: &mut Clients<'_>, now: HostInstant) -> Vec<usize> {
         let Some(connection) = clients.get_mut(number) else {
             return Vec::new();
         };
         match connection.first {
-            Some(first) => self.start_session(number, connection, first),
-            None => self.join_session(number, clients),
+            Some(first) => self.start_session(number, connection, first, now),
+            None => self.join_session(number, clients, now),
         }
     }
 
@@ -470,13 +472,13 @@ impl Service for IscsiTarget {
         Ok(true)
     }
 
-    fn serve_due(&mut self, clients: &mut Clients<'_>) -> Vec<usize> {
+    fn serve_due(&mut self, clients: &mut Clients<'_>, now: HostInstant) -> Vec<usize> {
         let mut touched = std::mem::take(&mut self.touched);
         touched.extend(self.handle_syncs(clients));
         while self.power.takes_requests()
-            && let Some((response, due)) = self.timeline.pop_due(HostInstant::now())
+            && let Some((response, due)) = self.timeline.pop_due(now)
         {
-            touched.extend(self.handle_response(response, due, clients));
+            touched.extend(self.handle_response(response, due, now, clients));
         }
         if self.is_holding && !self.blocks.lock().data.is_full() {
             self.is_holding = false;
@@ -495,8 +497,8 @@ impl Service for IscsiTarget {
         Ok(())
     }
 
-    fn close(&mut self, number: usize, mut connection: Connection) {
-        self.leave(number, &mut connection);
+    fn close(&mut self, number: usize, mut connection: Connection, now: HostInstant) {
+        self.leave(number, &mut connection, now);
     }
 
     fn is_answered(&self, number: usize, connection: &Connection) -> bool {
@@ -517,11 +519,10 @@ impl Service for IscsiTarget {
         self.timeline.model.tasks() == 0
     }
 
-    fn finish(self) -> Statistics {
-        // Also preserve data that were written without a flush, if possible.
-        if let Some(file) = &self.file {
-            let _ = file.sync_all();
-        }
+    fn finish(mut self) -> Statistics {
+        // Also preserve data that were written without a flush.
+        let synced = self.blocks.lock().data.store.sync();
+        self.statistics.record_last_sync(synced);
         self.statistics
     }
 }
@@ -545,13 +546,13 @@ impl PowerControl for IscsiTarget {
         self.blocks.lock().data.can_lose_writes()
     }
 
-    fn pending_writes(&mut self) -> Vec<PendingWrite> {
-        self.update_persisted();
+    fn pending_writes(&mut self, now: HostInstant) -> Vec<PendingWrite> {
+        self.update_persisted(now);
         self.blocks.lock().data.pending_writes()
     }
 
-    fn revert_writes(&mut self, cut: &PowerCut) -> io::Result<Losses> {
-        self.update_persisted();
+    fn revert_writes(&mut self, cut: &PowerCut, now: HostInstant) -> io::Result<Losses> {
+        self.update_persisted(now);
         let losses = self.blocks.cut(cut);
         self.drop_responses(|_, _| true);
         let new = match &self.make_disk {
@@ -559,7 +560,7 @@ impl PowerControl for IscsiTarget {
             None => Disk::instant(self.facts.sectors, self.facts.sector),
         };
         let disk = new.with_faults(self.power.faults.clone());
-        let (unit, at) = self.timeline.advance_to(HostInstant::now());
+        let (unit, at) = self.timeline.advance_to(now);
         unit.power_cycle(at, disk);
         losses
     }

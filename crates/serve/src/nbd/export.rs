@@ -1,7 +1,8 @@
 //! The NBD service of an export: executes the requests of all clients on the device and the store.
 
+use std::collections::VecDeque;
+use std::io;
 use std::time::Instant as HostInstant;
-use std::{io, mem};
 
 use diskarm_core::device::{Completion, Device, Status};
 use diskarm_core::request::{Op, Request};
@@ -12,15 +13,19 @@ use slab::Slab;
 use super::job::{Job, JobKind, Refusal, store_error};
 use super::session::{Input, NbdSession};
 use crate::control::PowerControl;
+use crate::engine::{self, ConnectionError, Service};
 use crate::export::{DeviceFactory, Export, Facts};
 use crate::nonblocking::Waker;
 use crate::power::{DataPath, Losses, PendingWrite, PowerCut, PowerSwitch, TriggerStage, WriteId};
 use crate::statistics::Statistics;
-use crate::store::FileSyncer;
+use crate::store::Syncer;
 use crate::timeline::Timeline;
-use crate::worker::{self, ConnectionError, Service};
 
-type Clients<'a> = dyn worker::Clients<NbdSession> + 'a;
+/// Length in bytes up to which a connection may change data even if other connections keep too many
+/// sector versions. Otherwise, those connections could stop it by stalling in the middle of writes.
+const RESERVE: u64 = 1 << 20;
+
+type Clients<'a> = dyn engine::Clients<NbdSession> + 'a;
 
 struct ActiveJob {
     /// The connection that sent the job; `None` once it has closed.
@@ -55,11 +60,11 @@ pub struct NbdExport {
     /// `None` if requests take no time.
     timeline: Option<Timeline<Box<dyn Device>>>,
     /// `None` if the store has no file.
-    syncer: Option<FileSyncer>,
+    syncer: Option<Box<dyn Syncer>>,
     /// Jobs in progress, by their request ids in the device.
     jobs: Slab<ActiveJob>,
-    /// Jobs with remaining parts, if requests take no time.
-    unfinished: Vec<usize>,
+    /// Jobs with remaining parts that take no time.
+    unfinished: VecDeque<usize>,
     power: PowerSwitch,
     make_device: Option<DeviceFactory<Box<dyn Device>>>,
     /// True while requests wait in their connections because too many sector versions are kept.
@@ -69,10 +74,7 @@ pub struct NbdExport {
 
 impl NbdExport {
     pub fn new(export: Export, waker: Waker) -> io::Result<Self> {
-        let syncer = match export.store.sync_file() {
-            Some(file) => Some(FileSyncer::new(file, waker)?),
-            None => None,
-        };
+        let syncer = export.store.syncer(waker)?;
         let is_timed = export.timing.is_some();
         let (capacity, make_device) = match export.power {
             Some(power) => (Some(power.capacity), power.device),
@@ -87,7 +89,7 @@ impl NbdExport {
             timeline,
             syncer,
             jobs: Slab::new(),
-            unfinished: Vec::new(),
+            unfinished: VecDeque::new(),
             power: PowerSwitch::default(),
             make_device,
             is_holding: false,
@@ -120,7 +122,7 @@ impl NbdExport {
     /// Handles completed synchronisations of the file; returns the connections with replies.
     fn handle_syncs(&mut self, clients: &mut Clients<'_>) -> Vec<usize> {
         let mut touched = Vec::new();
-        while let Some((id, is_synced)) = self.syncer.as_ref().and_then(FileSyncer::answer) {
+        while let Some((id, is_synced)) = self.syncer.as_mut().and_then(|syncer| syncer.answer()) {
             let Some(active) = self.jobs.get_mut(id) else {
                 continue;
             };
@@ -210,14 +212,14 @@ impl NbdExport {
         if self.power.count_request(TriggerStage::Before, access) {
             return;
         }
-        let is_zero = matches!(job.kind, JobKind::Zero { .. });
-        let is_write = is_zero || matches!(job.kind, JobKind::Write | JobKind::Trim);
+        let has_parts = matches!(job.kind, JobKind::Zero { .. } | JobKind::Trim);
+        let is_write = has_parts || job.kind == JobKind::Write;
         let syncs = self.syncer.is_some()
             && (job.kind == JobKind::Flush || is_write && job.force_unit_access);
         let takes_time = match job.kind {
             JobKind::Read | JobKind::Write | JobKind::Flush => self.timeline.is_some(),
-            JobKind::Zero { .. } => true,
-            JobKind::Trim | JobKind::Status | JobKind::Refused(..) => false,
+            JobKind::Zero { .. } | JobKind::Trim => true,
+            JobKind::Status | JobKind::Refused(..) => false,
         };
         let error = self.execute_untimed(&job);
         let flush_mark = self.data.flush_mark();
@@ -238,7 +240,7 @@ impl NbdExport {
         let id = self.jobs.insert(ActiveJob {
             connection: Some(number),
             job,
-            remaining: is_zero.then_some((job.offset, job.length)),
+            remaining: has_parts.then_some((job.offset, job.length)),
             is_served: !takes_time,
             is_synced: !syncs,
             error,
@@ -246,7 +248,7 @@ impl NbdExport {
             flush_mark,
             due: None,
         });
-        if is_zero {
+        if has_parts {
             // The last part requests the synchronisation. The result can be ignored, because the
             // caller continues with this connection anyway.
             self.start_next_part(id, now, clients);
@@ -256,7 +258,7 @@ impl NbdExport {
             self.data.mark_submitted(job.write);
             self.submit(id, &job, job.offset, job.length, now);
         }
-        if syncs && let Some(syncer) = &self.syncer {
+        if syncs && let Some(syncer) = &mut self.syncer {
             syncer.request(id);
         }
     }
@@ -268,13 +270,9 @@ impl NbdExport {
                 self.data.withdraw(job.write);
                 Some((error, message))
             }
-            JobKind::Trim => {
-                let trimmed = self.data.trim(job.offset, job.length);
-                trimmed.err().map(|error| store_error(&error))
-            }
             JobKind::Read => self.injected_error(job, Op::Read),
             JobKind::Write | JobKind::Zero { .. } => self.injected_error(job, Op::Write),
-            JobKind::Flush | JobKind::Status => None,
+            JobKind::Flush | JobKind::Trim | JobKind::Status => None,
         }
     }
 
@@ -304,7 +302,8 @@ impl NbdExport {
         }
     }
 
-    /// Starts to zero the next part of a job; returns the job's connection if a reply is ready.
+    /// Starts to zero or trim the next part of a job; returns the job's connection if a reply is
+    /// ready.
     fn start_next_part(
         &mut self,
         id: usize,
@@ -315,29 +314,34 @@ impl NbdExport {
         let active = self.jobs.get_mut(id)?;
         let (job, (offset, left)) = (active.job, active.remaining?);
         let length = left.min(max_length);
-        let may_free = matches!(job.kind, JobKind::Zero { may_free: true });
         active.remaining = (left > length).then(|| (offset + length, left - length));
-        let write = self.data.open(offset, length);
-        active.write = write;
-        self.data.mark_submitted(write);
-        if let Err(error) = self.data.zero_part(write, offset, length, may_free) {
+        let changed = match job.kind {
+            JobKind::Zero { may_free } => {
+                active.write = self.data.open(offset, length);
+                self.data.mark_submitted(active.write);
+                self.data.zero_part(active.write, offset, length, may_free)
+            }
+            _ => self.data.trim(offset, length),
+        };
+        let write = active.write;
+        if let Err(error) = changed {
             active.error = Some(store_error(&error));
             active.drop_remaining();
         }
         let is_last = active.remaining.is_none();
         if is_last
             && !active.is_synced
-            && let Some(syncer) = &self.syncer
+            && let Some(syncer) = &mut self.syncer
         {
             syncer.request(id);
         }
-        if self.timeline.is_some() {
+        if self.timeline.is_some() && job.kind != JobKind::Trim {
             self.submit(id, &job, offset, length, now);
             return None;
         }
         self.acknowledge(&job, write, 0);
         if !is_last {
-            self.unfinished.push(id);
+            self.unfinished.push_back(id);
             return None;
         }
         self.jobs.get_mut(id)?.is_served = true;
@@ -345,7 +349,7 @@ impl NbdExport {
     }
 
     /// Writes the data that had arrived for a write when its connection closed.
-    fn write_partial(&mut self, job: Job) {
+    fn write_partial(&mut self, job: Job, now: HostInstant) {
         if !self.data.can_lose_writes() || !self.power.is_on {
             return;
         }
@@ -365,7 +369,7 @@ impl NbdExport {
             flush_mark: 0,
             due: None,
         });
-        self.submit(id, &job, job.offset, job.length, HostInstant::now());
+        self.submit(id, &job, job.offset, job.length, now);
     }
 }
 
@@ -382,7 +386,10 @@ impl Service for NbdExport {
         let Some(session) = client.filter(|_| self.power.takes_requests()) else {
             return Ok(false);
         };
-        if self.data.is_full() && session.receiving.is_none() {
+        if self.data.is_full()
+            && let Some(length) = session.next_change()
+            && (length > RESERVE || !session.has_answered_all())
+        {
             self.is_holding = true;
             return Ok(false);
         }
@@ -407,15 +414,12 @@ impl Service for NbdExport {
         Ok(true)
     }
 
-    fn serve_due(&mut self, clients: &mut Clients<'_>) -> Vec<usize> {
+    fn serve_due(&mut self, clients: &mut Clients<'_>, now: HostInstant) -> Vec<usize> {
         let mut touched = self.handle_syncs(clients);
         while let Some(timeline) = &mut self.timeline
             && self.power.takes_requests()
+            && let Some((completion, due)) = timeline.pop_due(now)
         {
-            let now = HostInstant::now();
-            let Some((completion, due)) = timeline.pop_due(now) else {
-                break;
-            };
             self.update_persisted(now);
             touched.extend(self.complete(&completion, due, now, clients));
         }
@@ -428,19 +432,20 @@ impl Service for NbdExport {
         touched
     }
 
-    fn continue_work(&mut self, clients: &mut Clients<'_>) -> Vec<usize> {
-        let unfinished = mem::take(&mut self.unfinished).into_iter();
-        let now = HostInstant::now();
-        unfinished
-            .filter_map(|id| self.start_next_part(id, now, clients))
-            .collect()
+    fn has_work(&self) -> bool {
+        !self.unfinished.is_empty()
+    }
+
+    fn continue_work(&mut self, clients: &mut Clients<'_>, now: HostInstant) -> Option<usize> {
+        let id = self.unfinished.pop_front()?;
+        self.start_next_part(id, now, clients)
     }
 
     fn fill(&mut self, session: &mut NbdSession) -> Result<(), ConnectionError> {
         session.fill(&mut *self.data.store)
     }
 
-    fn close(&mut self, number: usize, mut session: NbdSession) {
+    fn close(&mut self, number: usize, mut session: NbdSession, now: HostInstant) {
         let is_own = |active: &ActiveJob| active.connection == Some(number);
         let jobs = self.jobs.iter().filter(|(_, active)| is_own(active));
         let ids: Vec<usize> = jobs.map(|(id, _)| id).collect();
@@ -453,18 +458,17 @@ impl Service for NbdExport {
             match &mut self.timeline {
                 // The store already contains the data, so the drive must write them, too.
                 Some(_) if active.write != WriteId::NONE => {}
-                Some(timeline) if !active.is_served => {
-                    let (device, at) = timeline.advance_to(HostInstant::now());
+                Some(timeline) if !active.is_served && active.job.kind != JobKind::Trim => {
+                    let (device, at) = timeline.advance_to(now);
                     device.abort(at, id as u64);
                 }
-                Some(_) => {}
-                None => active.is_served = true,
+                _ => active.is_served = true,
             }
             self.remove_if_done(id);
         }
         self.unfinished.retain(|id| !ids.contains(id));
         if let Some(job) = session.take_partial_write() {
-            self.write_partial(job);
+            self.write_partial(job, now);
         }
     }
 
@@ -473,9 +477,6 @@ impl Service for NbdExport {
     }
 
     fn next_due(&self) -> Option<HostInstant> {
-        if !self.unfinished.is_empty() {
-            return Some(HostInstant::now());
-        }
         let next = self.timeline.as_ref().and_then(Timeline::next_due);
         next.into_iter().chain(self.power.trigger_time).min()
     }
@@ -484,11 +485,9 @@ impl Service for NbdExport {
         self.jobs.is_empty()
     }
 
-    fn finish(self) -> Statistics {
-        // Also preserve data that were written without a flush, if possible.
-        if let Some(file) = self.data.store.sync_file() {
-            let _ = file.sync_all();
-        }
+    fn finish(mut self) -> Statistics {
+        // Also preserve data that were written without a flush.
+        self.statistics.record_last_sync(self.data.store.sync());
         self.statistics
     }
 }
@@ -506,13 +505,13 @@ impl PowerControl for NbdExport {
         self.data.can_lose_writes()
     }
 
-    fn pending_writes(&mut self) -> Vec<PendingWrite> {
-        self.update_persisted(HostInstant::now());
+    fn pending_writes(&mut self, now: HostInstant) -> Vec<PendingWrite> {
+        self.update_persisted(now);
         self.data.pending_writes()
     }
 
-    fn revert_writes(&mut self, cut: &PowerCut) -> io::Result<Losses> {
-        self.update_persisted(HostInstant::now());
+    fn revert_writes(&mut self, cut: &PowerCut, now: HostInstant) -> io::Result<Losses> {
+        self.update_persisted(now);
         let losses = self.data.cut(cut);
         self.unfinished.clear();
         let ids: Vec<usize> = self.jobs.iter().map(|(id, _)| id).collect();

@@ -7,11 +7,11 @@ use diskarm_wire::nbd::message::{Chunk, Extent, Failure, LongExtent, Simple, kin
 use diskarm_wire::nbd::{Command, CommandFlags, Error, ExtentFlags, Headers, Request};
 
 use super::job::{ALLOCATION, Job, JobKind, Refusal, store_error};
+use crate::engine::{self, ConnectionError};
 use crate::export::Facts;
 use crate::nonblocking::ByteQueue;
 use crate::power::WriteId;
 use crate::store::Store;
-use crate::worker::{self, ConnectionError};
 
 /// Maximum number of unanswered requests of a connection; further ones wait in its socket.
 pub const MAX_OUTSTANDING: usize = 256;
@@ -90,6 +90,26 @@ impl NbdSession {
         session.input.push(&negotiated.rest);
         session.output.push(output);
         session
+    }
+
+    /// Returns the number of bytes that the next request changes, if it is a request that changes
+    /// any and has arrived.
+    pub fn next_change(&self) -> Option<u64> {
+        let header = self
+            .input
+            .bytes()
+            .get(..Request::header_length(self.headers));
+        let request = Request::parse(self.headers, header?).ok()?;
+        let changes = matches!(
+            request.command,
+            Command::Write | Command::Trim | Command::WriteZeroes
+        );
+        (changes && self.receiving.is_none()).then_some(request.length)
+    }
+
+    /// Returns true if all requests have been answered.
+    pub fn has_answered_all(&self) -> bool {
+        self.outstanding == 0
     }
 
     pub fn next_input(&mut self) -> Input<'_> {
@@ -197,8 +217,9 @@ impl NbdSession {
         self.replies.push_back(Reply { job, error, done });
     }
 
-    /// Moves replies to the output while there is room, with data read from `store`. Fails if the
-    /// store fails in the middle of a reply, when it is too late to report an error.
+    /// Moves replies to the output while there is room, with data read from `store`. Ends after a
+    /// block status, whose computation may take long. Fails if the store fails in the middle of a
+    /// reply, when it is too late to report an error.
     pub fn fill(&mut self, store: &mut dyn Store) -> Result<(), ConnectionError> {
         while let Some(reply) = self.replies.front_mut() {
             let mut writer = ReplyWriter {
@@ -209,8 +230,12 @@ impl NbdSession {
             if !writer.write(reply)? {
                 break;
             }
+            let was_status = reply.job.kind == JobKind::Status;
             self.replies.pop_front();
             self.outstanding -= 1;
+            if was_status {
+                break;
+            }
         }
         Ok(())
     }
@@ -222,7 +247,7 @@ impl NbdSession {
     }
 }
 
-impl worker::Session for NbdSession {
+impl engine::Session for NbdSession {
     fn room(&mut self) -> &mut [u8] {
         self.input.room()
     }
@@ -237,6 +262,10 @@ impl worker::Session for NbdSession {
 
     fn has_ended(&self) -> bool {
         self.is_ending && self.is_idle()
+    }
+
+    fn is_receiving(&self) -> bool {
+        !self.is_ending && (self.receiving.is_some() || !self.input.bytes().is_empty())
     }
 
     fn output(&self) -> &[u8] {
@@ -256,9 +285,10 @@ fn has_payload(request: &Request) -> bool {
 
 const MAX_CHUNK: u64 = 128 << 10;
 /// Maximum number of extents in a block status reply.
-const MAX_EXTENTS: usize = 1 << 10;
-/// Maximum number of extents read from the store for a block status reply.
-const MAX_LOOKUPS: usize = 1 << 14;
+const MAX_EXTENTS: usize = 1 << 8;
+/// Maximum number of extents read from the store for a block status reply; each takes about a
+/// microsecond.
+const MAX_LOOKUPS: usize = 1 << 8;
 
 pub(super) struct Reply {
     pub job: Job,

@@ -28,6 +28,9 @@ pub struct Losses {
     pub reverted_sectors: u64,
 }
 
+/// Maximum number of versions of acknowledged writes beyond twice the size of the drive's buffer.
+const MAX_EXTRA: u64 = 1 << 16;
+
 /// Writes in order of arrival, with the previous content of their sectors.
 ///
 /// A write is removed once it is safe: when it is acknowledged if it had FUA, when a flush that
@@ -48,6 +51,8 @@ pub struct Cache {
     pub acknowledged: u64,
     /// Total number of kept sector versions; a sector written twice counts twice.
     pub versions: u64,
+    /// The sector versions of writes that have not been acknowledged.
+    pub unacknowledged: u64,
     /// Sectors of acknowledged writes; if `is_timed`, only of those that have reached the media.
     settled_sectors: u64,
 }
@@ -58,6 +63,8 @@ struct CachedWrite {
     sectors: u64,
     /// Sectors that have not reached the media.
     left: u64,
+    /// Number of kept sector versions.
+    versions: u64,
     /// True if the drive has received the write.
     is_submitted: bool,
     /// True if the data are not yet in the store.
@@ -106,6 +113,7 @@ impl Cache {
             next: WriteId::NONE.0 + 1,
             acknowledged: 0,
             versions: 0,
+            unacknowledged: 0,
             settled_sectors: 0,
         }
     }
@@ -118,6 +126,7 @@ impl Cache {
             first,
             sectors,
             left: sectors,
+            versions: 0,
             is_submitted: false,
             is_planned: false,
             acknowledged: None,
@@ -136,8 +145,19 @@ impl Cache {
         self.push(None, sector, before);
     }
 
+    /// Counts a version of a write.
+    fn count_version(&mut self, write: u64) {
+        if let Some(written) = self.writes.get_mut(&write) {
+            written.versions += 1;
+            self.unacknowledged += u64::from(written.acknowledged.is_none());
+        }
+    }
+
     fn push(&mut self, write: Option<u64>, sector: u64, before: SectorData) {
         self.versions += 1;
+        if let Some(write) = write {
+            self.count_version(write);
+        }
         let versions = self.sectors.entry(sector).or_default();
         // Planned versions follow the existing ones.
         let index = first_planned(versions, &self.writes);
@@ -149,10 +169,19 @@ impl Cache {
         versions.insert(index, version);
     }
 
-    /// Returns the sectors in `[first, first + sectors)` that kept writes have changed.
+    /// Returns the sectors in `[first, first + sectors)` that kept writes have changed since they
+    /// were last trimmed.
     pub fn changed_sectors(&self, first: u64, sectors: u64) -> Vec<u64> {
         let range = self.sectors.range(first..first + sectors);
-        range.map(|(sector, _)| *sector).collect()
+        let is_changed = |(_, versions): &(&u64, &Vec<Version>)| {
+            let carried_out = first_planned(versions, &self.writes);
+            let last = versions[..carried_out].last();
+            last.is_some_and(|version| version.write.is_some())
+        };
+        range
+            .filter(is_changed)
+            .map(|(sector, _)| *sector)
+            .collect()
     }
 
     pub fn mark_submitted(&mut self, write: WriteId) {
@@ -201,6 +230,9 @@ impl Cache {
     pub fn mark_acknowledged(&mut self, write: WriteId) {
         self.reassign_persisted(write);
         if let Some(written) = self.writes.get_mut(&write.0) {
+            if written.acknowledged.is_none() {
+                self.unacknowledged -= written.versions;
+            }
             written.acknowledged = Some(self.acknowledged);
             self.acknowledged += 1;
             self.settled_sectors += written.settled_sectors_if(written.left == 0 || !self.is_timed);
@@ -252,6 +284,9 @@ impl Cache {
             return;
         };
         self.settled_sectors -= safe.settled_sectors_if(safe.left == 0 || !self.is_timed);
+        if safe.acknowledged.is_none() {
+            self.unacknowledged -= safe.versions;
+        }
         let range = self.sectors.range(safe.first..safe.first + safe.sectors);
         let sectors: Vec<u64> = range.map(|(sector, _)| *sector).collect();
         for sector in sectors {
@@ -274,8 +309,11 @@ impl Cache {
         for version in versions.drain(..count) {
             self.versions -= 1;
             let other = version.write.and_then(|write| self.writes.get_mut(&write));
+            let Some(other) = other else { continue };
+            other.versions -= 1;
+            self.unacknowledged -= u64::from(other.acknowledged.is_none());
             // An overwritten version counts as persisted.
-            if let Some(other) = other.filter(|_| !version.is_persisted) {
+            if !version.is_persisted {
                 other.left -= 1;
                 self.settled_sectors += other.settled_sectors_if(other.left == 0 && self.is_timed);
             }
@@ -285,11 +323,19 @@ impl Cache {
         }
     }
 
-    /// Makes the oldest writes safe until the remaining ones fit in the drive's buffer.
+    /// Makes the oldest writes safe until the remaining ones fit in the drive's buffer. A sector
+    /// that is written or trimmed often can have more versions than the buffer has sectors, but not
+    /// without limit: the buffer counts twice, once for writes that are on the media but not safe,
+    /// and once for pending ones.
     fn make_room(&mut self) {
-        while self.settled_sectors > self.capacity {
+        loop {
+            let is_crowded = self.versions - self.unacknowledged > 2 * self.capacity + MAX_EXTRA;
+            if self.settled_sectors <= self.capacity && !is_crowded {
+                return;
+            }
             let is_settled = |written: &&CachedWrite| {
-                written.acknowledged.is_some() && (written.left == 0 || !self.is_timed)
+                let is_settled = is_crowded || written.left == 0 || !self.is_timed;
+                written.acknowledged.is_some() && is_settled
             };
             let mut writes = self.writes.iter();
             let Some((&oldest, _)) = writes.find(|(_, written)| is_settled(written)) else {
@@ -420,6 +466,8 @@ impl Cache {
         written.is_planned = true;
         for (at, data) in (written.first..).zip(data.chunks_exact(sector as usize)) {
             self.versions += 1;
+            self.unacknowledged += 1;
+            written.versions += 1;
             self.sectors.entry(at).or_default().push(Version {
                 write: Some(write.0),
                 content: data.into(),
@@ -475,6 +523,9 @@ impl Cache {
             return self.make_safe(write);
         }
         self.writes.remove(&write.0);
+        if written.acknowledged.is_none() {
+            self.unacknowledged -= written.versions;
+        }
         for sector in written.first..written.first + written.sectors {
             let Some(versions) = self.sectors.get_mut(&sector) else {
                 continue;

@@ -45,11 +45,10 @@ impl DataPath {
         self.cache.as_ref().map_or(0, |cache| cache.versions)
     }
 
-    /// Returns true if no further write should start because too many versions are kept.
+    /// Returns true if no further large write should start, because too many versions are kept for
+    /// writes that are arriving or in progress.
     pub fn is_full(&self) -> bool {
-        // The buffer counts twice: once for writes that are on the media but not safe, and once for
-        // pending ones.
-        let is_full = |cache: &Cache| cache.versions > 2 * cache.capacity + MAX_UNACKNOWLEDGED;
+        let is_full = |cache: &Cache| cache.unacknowledged > MAX_UNACKNOWLEDGED;
         self.cache.as_ref().is_some_and(is_full)
     }
 

@@ -268,7 +268,10 @@ impl Target {
     pub fn open(&mut self, connection: Box<Connection>) -> usize {
         self.sessions.0.push(Some(connection));
         let number = self.sessions.0.len() - 1;
-        for other in self.service.open(number, &mut self.sessions) {
+        for other in self
+            .service
+            .open(number, &mut self.sessions, Instant::now())
+        {
             self.close(other);
         }
         number
@@ -282,7 +285,7 @@ impl Target {
 
     pub fn close(&mut self, number: usize) {
         if let Some(session) = self.sessions.0[number].take() {
-            self.service.close(number, *session);
+            self.service.close(number, *session, Instant::now());
         }
     }
 
@@ -305,7 +308,7 @@ impl Target {
                     .handle_next(number, &mut self.sessions, now)
                     .ok()?;
                 self.touched
-                    .extend(self.service.serve_due(&mut self.sessions));
+                    .extend(self.service.serve_due(&mut self.sessions, now));
                 let session = self.sessions.get_mut(number)?;
                 self.service.fill(session).ok()?;
                 let count = session.output().len();

@@ -15,13 +15,13 @@ use diskarm_wire::sense::{Code, Format, Key};
 use diskarm_wire::{Command, Sense};
 
 use super::{Clients, IscsiTarget, Origin};
+use crate::engine::ConnectionError;
 use crate::iscsi::connection::{Connection, MAX_SEGMENT};
 use crate::iscsi::login::targets;
 use crate::iscsi::session::{
     DataError, DataStep, MAX_COST, Order, Session, SessionConnection, Task, TaskState,
 };
 use crate::statistics::Access;
-use crate::worker::ConnectionError;
 
 impl IscsiTarget {
     /// Handles a message, and then the messages that were waiting for it. Fails if the connection
@@ -88,7 +88,7 @@ impl IscsiTarget {
             Message::TaskRequest(request) => {
                 return self.manage_tasks(origin, request, clients, now);
             }
-            Message::LogoutRequest(request) => return self.log_out(origin, request, clients),
+            Message::LogoutRequest(request) => return self.log_out(origin, request, clients, now),
             _ => {}
         }
         let Some(connection) = clients.get_mut(origin.connection) else {
@@ -132,7 +132,13 @@ impl IscsiTarget {
         connection.send(Message::TextResponse(response), answer);
     }
 
-    fn log_out(&mut self, origin: Origin, request: &LogoutRequest, clients: &mut Clients<'_>) {
+    fn log_out(
+        &mut self,
+        origin: Origin,
+        request: &LogoutRequest,
+        clients: &mut Clients<'_>,
+        now: HostInstant,
+    ) {
         let Some(session) = self.sessions.get_mut(origin.session) else {
             return;
         };
@@ -156,7 +162,7 @@ impl IscsiTarget {
             if other.number == origin.connection {
                 is_ending = true;
             } else {
-                self.cut_off(other.number, clients);
+                self.cut_off(other.number, clients, now);
             }
         }
         let Some(connection) = clients.get_mut(origin.connection) else {
@@ -220,7 +226,7 @@ impl IscsiTarget {
         };
         let cost = needed.min(command.length as usize) + returned;
         let mut task = Task::new(origin.connection, command, effect.access, needed, cost);
-        task.syncs = effect.syncs && self.file.is_some();
+        task.syncs = effect.syncs;
         task.writes_bytes = written;
         if needed > command.length as usize
             && let Some(block) = shorten_write(&task.block, u64::from(command.length) / sector)
