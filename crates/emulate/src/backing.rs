@@ -117,7 +117,7 @@ pub trait Store: Send {
 
     /// Called when the device has completed a write or a flush. If `counts`, the request succeeded,
     /// and the data of a write are stored next unless they already are. Otherwise, the request
-    /// failed or was aborted.
+    /// failed or was aborted. If the unit has no write cache, every write has FUA.
     fn completed(&mut self, _request: &Request, _counts: bool) {}
 
     /// Called when a write whose data were stored at `at` in advance is aborted before the device

@@ -7,6 +7,7 @@ use std::collections::VecDeque;
 
 use diskarm_core::device::Completion;
 use diskarm_core::request::Ordering;
+use diskarm_core::spec::WriteCache;
 use diskarm_core::units::{Instant, SectorCount};
 use diskarm_wire::sense::{Code, Key};
 use diskarm_wire::{Command, Sense, status};
@@ -282,6 +283,13 @@ impl<D: Backing> Unit<D> {
         Command::parse(command).map_or(0, |command| {
             command::data_out_length(&command, self.state.block)
         })
+    }
+
+    /// Returns true if the unit announces a write cache: writes may then be lost until the cache is
+    /// synchronised (SPC-4 and SBC-3, caching mode page).
+    pub fn has_write_cache(&self) -> bool {
+        let spec = self.device.spec();
+        spec.is_some_and(|spec| spec.buffer.write_cache != WriteCache::Off)
     }
 
     pub fn tasks(&self) -> usize {

@@ -54,6 +54,9 @@ pub type DeviceFactory<D> = Box<dyn Fn() -> D + Send>;
 pub struct PowerConfig<D> {
     /// Capacity of the drive's buffer. It limits the writes that can be lost.
     pub capacity: SectorCount,
+    /// Number of sector versions, kept for writes that are arriving or in progress, above which
+    /// further large writes wait.
+    pub max_unacknowledged: SectorCount,
     /// Builds a new device; `None` if requests take no time.
     pub device: Option<DeviceFactory<D>>,
 }

@@ -10,6 +10,7 @@ use diskarm_simulate::{Error, System, changed_name};
 
 use crate::export::{DeviceFactory, Export, Facts, PowerConfig, Timing};
 use crate::iscsi::Disk;
+use crate::power::MAX_UNACKNOWLEDGED;
 use crate::statistics::{ExportStatistics, Lateness, Statistics};
 use crate::store::StoreSpec;
 use crate::timeline::Speed;
@@ -156,6 +157,7 @@ impl ExportSpec {
         let power = match &timing {
             None => Some(PowerConfig {
                 capacity,
+                max_unacknowledged: MAX_UNACKNOWLEDGED,
                 device: None,
             }),
             Some(_) => {
@@ -163,6 +165,7 @@ impl ExportSpec {
                 let device: DeviceFactory<D> = Box::new(make);
                 reports_persistence.then_some(PowerConfig {
                     capacity,
+                    max_unacknowledged: MAX_UNACKNOWLEDGED,
                     device: Some(device),
                 })
             }

@@ -10,7 +10,7 @@ mod data;
 mod switch;
 
 pub use cache::{Losses, PendingWrite, PowerCut, WriteId};
-pub use data::DataPath;
+pub use data::{DataPath, MAX_UNACKNOWLEDGED};
 pub use switch::{
     AFFECTED, InjectedFault, InjectedFaults, PowerSwitch, Trigger, TriggerEvent, TriggerStage,
     affected_name,

@@ -39,9 +39,43 @@ pub trait Syncer: Send {
     /// Requests that all data written so far be synchronised.
     fn request(&mut self, job: usize);
 
-    /// Returns a job that has been synchronised, and whether that succeeded. After a failure, no
-    /// job succeeds, because the system may have dropped the data.
+    /// Returns a job that has been synchronised, and whether that succeeded.
     fn answer(&mut self) -> Option<(usize, bool)>;
+}
+
+/// The synchronisations that an export's jobs wait for.
+pub(crate) struct Synchronisations {
+    /// `None` if there is nothing to synchronise.
+    syncer: Option<Box<dyn Syncer>>,
+    has_failed: bool,
+}
+
+impl Synchronisations {
+    pub(crate) fn new(store: &dyn Store, waker: Waker) -> io::Result<Self> {
+        Ok(Self {
+            syncer: store.syncer(waker)?,
+            has_failed: false,
+        })
+    }
+
+    pub(crate) fn is_needed(&self) -> bool {
+        self.syncer.is_some()
+    }
+
+    /// Requests that all data written so far be synchronised.
+    pub(crate) fn request(&mut self, job: usize) {
+        if let Some(syncer) = &mut self.syncer {
+            syncer.request(job);
+        }
+    }
+
+    /// Returns a job that has been synchronised, and whether that succeeded. After a failure, no
+    /// job succeeds: the system may have dropped the data, and would report success next time.
+    pub(crate) fn answer(&mut self) -> Option<(usize, bool)> {
+        let (job, has_succeeded) = self.syncer.as_mut()?.answer()?;
+        self.has_failed |= !has_succeeded;
+        Some((job, !self.has_failed))
+    }
 }
 
 /// Consecutive bytes with the same allocation.
@@ -496,12 +530,10 @@ impl Drop for FileSyncer {
 }
 
 fn run(file: &File, inbox: &Receiver<usize>, outbox: &Sender<(usize, bool)>, waker: &Waker) {
-    let mut has_succeeded = true;
     while let Ok(first) = inbox.recv() {
         // One call synchronises the data of all jobs requested before it.
         let jobs: Vec<usize> = std::iter::once(first).chain(inbox.try_iter()).collect();
-        // After a failure the system may have dropped the data, so a later success means nothing.
-        has_succeeded &= file.sync_data().is_ok();
+        let has_succeeded = file.sync_data().is_ok();
         for job in jobs {
             if outbox.send((job, has_succeeded)).is_err() {
                 return;

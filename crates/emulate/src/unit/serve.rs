@@ -106,11 +106,12 @@ impl<D: Backing> Unit<D> {
     }
 
     fn notify_completed(&mut self, completion: &Completion) {
-        let request = &completion.request;
+        let mut request = completion.request;
         if self.store_wants_events && !request.op.is_read() {
             let is_wanted = !self.slots[request.id as usize].is_aborted;
             let counts = completion.status.is_success() && is_wanted;
-            self.state.store.completed(request, counts);
+            request.force_unit_access |= !self.has_write_cache();
+            self.state.store.completed(&request, counts);
         }
     }
 

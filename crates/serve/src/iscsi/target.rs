@@ -24,9 +24,11 @@ use crate::control::PowerControl;
 use crate::engine::{self, ConnectionError, Service};
 use crate::export::{DeviceFactory, Export, Facts};
 use crate::nonblocking::Waker;
-use crate::power::{DataPath, Losses, PendingWrite, PowerCut, PowerSwitch, TriggerStage};
+use crate::power::{
+    DataPath, Losses, MAX_UNACKNOWLEDGED, PendingWrite, PowerCut, PowerSwitch, TriggerStage,
+};
 use crate::statistics::{Access, Statistics};
-use crate::store::Syncer;
+use crate::store::Synchronisations;
 use crate::timeline::{Speed, Timeline};
 
 type Clients<'a> = dyn engine::Clients<Connection> + 'a;
@@ -41,9 +43,8 @@ pub struct IscsiTarget {
     make_disk: Option<DeviceFactory<Disk>>,
     /// True while commands wait in their connections because too many sector versions are kept.
     is_holding: bool,
-    /// `None` if the store has no file.
-    syncer: Option<Box<dyn Syncer>>,
-    /// Responses that wait for the file to be synchronised.
+    synchronisations: Synchronisations,
+    /// Responses that wait for the store to be synchronised.
     syncing: Slab<Syncing>,
     sessions: Slab<Session>,
     /// Connections that have output because of messages on other connections.
@@ -69,16 +70,17 @@ struct Syncing {
 
 impl IscsiTarget {
     pub fn new(export: Export<Disk>, waker: Waker) -> io::Result<Self> {
-        let syncer = export.store.syncer(waker)?;
+        let synchronisations = Synchronisations::new(&*export.store, waker)?;
         let timing = export.timing.as_ref();
         let speed = timing.map_or(Speed::REAL, |timing| timing.speed);
         let facts = export.facts;
         let is_timed = export.timing.is_some();
-        let (capacity, make_disk) = match export.power {
-            Some(power) => (Some(power.capacity), power.device),
-            None => (None, None),
-        };
-        let data = DataPath::new(export.store, facts.sector, capacity, is_timed);
+        let power = export.power.as_ref();
+        let (capacity, max) = power
+            .map(|power| (power.capacity, power.max_unacknowledged))
+            .unzip();
+        let data = DataPath::new(export.store, facts.sector, capacity, is_timed)
+            .with_max_unacknowledged(max.unwrap_or(MAX_UNACKNOWLEDGED));
         let blocks = UnitStore::new(data, facts.sector.0, facts.bytes().0);
         let device = match export.timing {
             Some(timing) => timing.device,
@@ -100,10 +102,10 @@ impl IscsiTarget {
             is_timed,
             blocks,
             power,
-            make_disk,
+            make_disk: export.power.and_then(|power| power.device),
             is_holding: false,
             facts,
-            syncer,
+            synchronisations,
             syncing: Slab::new(),
             sessions: Slab::new(),
             touched: Vec::new(),
@@ -151,14 +153,14 @@ impl IscsiTarget {
         let task = session.task_mut(Tag(response.id as u32))?;
         let takes_time = self.is_timed && task.access != Access::Other;
         let due = takes_time.then_some(due);
-        let syncs = task.syncs;
+        // A unit without a write cache has nothing to lose.
+        let is_durable = task.access == Access::Write && !self.timeline.model.has_write_cache();
+        let syncs = task.syncs || is_durable;
         let may_preempt = task.block[0] == PERSISTENT_RESERVE_OUT;
         let is_good = response.status == Status::Good;
-        if syncs
-            && is_good
-            && let Some(syncer) = &mut self.syncer
-        {
-            syncer.request(self.syncing.insert(Syncing { response, due }));
+        if syncs && is_good && self.synchronisations.is_needed() {
+            let id = self.syncing.insert(Syncing { response, due });
+            self.synchronisations.request(id);
             return None;
         }
         let touched = self.answer(response, due, clients);
@@ -228,7 +230,7 @@ impl IscsiTarget {
 
     fn handle_syncs(&mut self, clients: &mut Clients<'_>) -> Vec<usize> {
         let mut touched = Vec::new();
-        while let Some((id, is_synced)) = self.syncer.as_mut().and_then(|syncer| syncer.answer()) {
+        while let Some((id, is_synced)) = self.synchronisations.answer() {
             let Some(mut syncing) = self.syncing.try_remove(id) else {
                 continue;
             };

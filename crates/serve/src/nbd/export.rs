@@ -16,9 +16,12 @@ use crate::control::PowerControl;
 use crate::engine::{self, ConnectionError, Service};
 use crate::export::{DeviceFactory, Export, Facts};
 use crate::nonblocking::Waker;
-use crate::power::{DataPath, Losses, PendingWrite, PowerCut, PowerSwitch, TriggerStage, WriteId};
+use crate::power::{
+    DataPath, Losses, MAX_UNACKNOWLEDGED, PendingWrite, PowerCut, PowerSwitch, TriggerStage,
+    WriteId,
+};
 use crate::statistics::Statistics;
-use crate::store::Syncer;
+use crate::store::Synchronisations;
 use crate::timeline::Timeline;
 
 /// Length in bytes up to which a connection may change data even if other connections keep too many
@@ -59,8 +62,7 @@ pub struct NbdExport {
     data: DataPath,
     /// `None` if requests take no time.
     timeline: Option<Timeline<Box<dyn Device>>>,
-    /// `None` if the store has no file.
-    syncer: Option<Box<dyn Syncer>>,
+    synchronisations: Synchronisations,
     /// Jobs in progress, by their request ids in the device.
     jobs: Slab<ActiveJob>,
     /// Jobs with remaining parts that take no time.
@@ -74,24 +76,25 @@ pub struct NbdExport {
 
 impl NbdExport {
     pub fn new(export: Export, waker: Waker) -> io::Result<Self> {
-        let syncer = export.store.syncer(waker)?;
+        let synchronisations = Synchronisations::new(&*export.store, waker)?;
         let is_timed = export.timing.is_some();
-        let (capacity, make_device) = match export.power {
-            Some(power) => (Some(power.capacity), power.device),
-            None => (None, None),
-        };
+        let power = export.power.as_ref();
+        let (capacity, max) = power
+            .map(|power| (power.capacity, power.max_unacknowledged))
+            .unzip();
         let timeline = export
             .timing
             .map(|timing| Timeline::new(timing.device, timing.speed));
         let mut service = Self {
-            data: DataPath::new(export.store, export.facts.sector, capacity, is_timed),
+            data: DataPath::new(export.store, export.facts.sector, capacity, is_timed)
+                .with_max_unacknowledged(max.unwrap_or(MAX_UNACKNOWLEDGED)),
             facts: export.facts,
             timeline,
-            syncer,
+            synchronisations,
             jobs: Slab::new(),
             unfinished: VecDeque::new(),
             power: PowerSwitch::default(),
-            make_device,
+            make_device: export.power.and_then(|power| power.device),
             is_holding: false,
             statistics: Statistics::default(),
         };
@@ -122,7 +125,7 @@ impl NbdExport {
     /// Handles completed synchronisations of the file; returns the connections with replies.
     fn handle_syncs(&mut self, clients: &mut Clients<'_>) -> Vec<usize> {
         let mut touched = Vec::new();
-        while let Some((id, is_synced)) = self.syncer.as_mut().and_then(|syncer| syncer.answer()) {
+        while let Some((id, is_synced)) = self.synchronisations.answer() {
             let Some(active) = self.jobs.get_mut(id) else {
                 continue;
             };
@@ -214,7 +217,7 @@ impl NbdExport {
         }
         let has_parts = matches!(job.kind, JobKind::Zero { .. } | JobKind::Trim);
         let is_write = has_parts || job.kind == JobKind::Write;
-        let syncs = self.syncer.is_some()
+        let syncs = self.synchronisations.is_needed()
             && (job.kind == JobKind::Flush || is_write && job.force_unit_access);
         let takes_time = match job.kind {
             JobKind::Read | JobKind::Write | JobKind::Flush => self.timeline.is_some(),
@@ -258,8 +261,8 @@ impl NbdExport {
             self.data.mark_submitted(job.write);
             self.submit(id, &job, job.offset, job.length, now);
         }
-        if syncs && let Some(syncer) = &mut self.syncer {
-            syncer.request(id);
+        if syncs {
+            self.synchronisations.request(id);
         }
     }
 
@@ -329,11 +332,8 @@ impl NbdExport {
             active.drop_remaining();
         }
         let is_last = active.remaining.is_none();
-        if is_last
-            && !active.is_synced
-            && let Some(syncer) = &mut self.syncer
-        {
-            syncer.request(id);
+        if is_last && !active.is_synced {
+            self.synchronisations.request(id);
         }
         if self.timeline.is_some() && job.kind != JobKind::Trim {
             self.submit(id, &job, offset, length, now);

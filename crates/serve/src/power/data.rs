@@ -8,14 +8,16 @@ use diskarm_core::units::{Bytes, SectorCount};
 use super::cache::{Cache, Losses, PendingWrite, PowerCut, WriteId};
 use crate::store::Store;
 
-/// Maximum number of sectors kept for unacknowledged writes: 32 MiB of the smallest sectors.
-const MAX_UNACKNOWLEDGED: u64 = 1 << 16;
+/// Default of [`PowerConfig::max_unacknowledged`](crate::PowerConfig::max_unacknowledged): 32 MiB of
+/// the smallest sectors.
+pub const MAX_UNACKNOWLEDGED: SectorCount = SectorCount(1 << 16);
 
 /// The path of an export's data to its store. It follows the progress of writes in the device, and
 /// keeps the data that a power cut would restore.
 pub struct DataPath {
     pub store: Box<dyn Store>,
     sector: u64,
+    max_unacknowledged: u64,
     /// The writes that a power cut can revert; `None` if the power cannot be cut.
     cache: Option<Cache>,
 }
@@ -32,7 +34,17 @@ impl DataPath {
         Self {
             store,
             sector: sector.0,
+            max_unacknowledged: MAX_UNACKNOWLEDGED.0,
             cache: capacity.map(|capacity| Cache::new(capacity.0, is_timed)),
+        }
+    }
+
+    /// Sets the number of sector versions for writes that are arriving or in progress above which
+    /// the data path [is full](Self::is_full).
+    pub fn with_max_unacknowledged(self, max: SectorCount) -> Self {
+        Self {
+            max_unacknowledged: max.0,
+            ..self
         }
     }
 
@@ -48,7 +60,7 @@ impl DataPath {
     /// Returns true if no further large write should start, because too many versions are kept for
     /// writes that are arriving or in progress.
     pub fn is_full(&self) -> bool {
-        let is_full = |cache: &Cache| cache.unacknowledged > MAX_UNACKNOWLEDGED;
+        let is_full = |cache: &Cache| cache.unacknowledged > self.max_unacknowledged;
         self.cache.as_ref().is_some_and(is_full)
     }
 

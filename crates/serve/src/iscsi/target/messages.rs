@@ -502,6 +502,7 @@ impl CommandEffect {
                 (Access::Write, count.into(), caching.force_unit_access)
             }
             Ok(Command::SynchronizeCache { .. }) => (Access::Flush, 0, true),
+            Ok(Command::FormatUnit { .. }) => (Access::Other, 0, true),
             _ => (Access::Other, 0, false),
         };
         Self {
