@@ -20,11 +20,15 @@ struct Sector {
     /// True if the power was cut or the host crashed since the content was last known.
     was_cut: bool,
     has_crashed: bool,
+    /// Number of values at that time.
+    count_then: usize,
 }
 
 pub struct Expected {
     sectors: Vec<Sector>,
     acknowledgements: u64,
+    /// A sector whose events are printed.
+    pub watched: Option<usize>,
 }
 
 impl Expected {
@@ -37,15 +41,26 @@ impl Expected {
             possible_from: 0,
             was_cut: false,
             has_crashed: false,
+            count_then: 0,
         };
         Self {
             sectors: vec![sector; sectors],
             acknowledgements: 0,
+            watched: None,
+        }
+    }
+
+    fn report(&self, event: std::fmt::Arguments<'_>, sector: Option<usize>) {
+        if let Some(watched) = self.watched
+            && sector.is_none_or(|sector| sector == watched)
+        {
+            println!("{event}: {:?}", self.sectors[watched]);
         }
     }
 
     /// Records that a write of `value` to a sector has been sent.
     pub fn sent(&mut self, sector: usize, value: Value) {
+        self.report(format_args!("write of {value}"), Some(sector));
         let sector = &mut self.sectors[sector];
         sector.values.push((value, None));
         sector.current = None;
@@ -53,6 +68,7 @@ impl Expected {
 
     /// Records that the last write to a sector has been acknowledged.
     pub fn acknowledged(&mut self, sector: usize, is_durable: bool) {
+        self.report(format_args!("acknowledged, {is_durable}"), Some(sector));
         self.acknowledgements += 1;
         let sector = &mut self.sectors[sector];
         let index = sector.values.len() - 1;
@@ -74,6 +90,7 @@ impl Expected {
 
     /// Records that a flush that was sent at `mark` has been acknowledged.
     pub fn flushed(&mut self, mark: u64) {
+        self.report(format_args!("flushed up to {mark}"), None);
         for sector in &mut self.sectors {
             let is_covered = |(_, at): &(Value, Option<u64>)| at.is_some_and(|at| at <= mark);
             let last = sector.values.iter().rposition(is_covered).unwrap_or(0);
@@ -85,6 +102,7 @@ impl Expected {
 
     /// Records a power cut: the content is the last durable one or a later one.
     pub fn power_was_cut(&mut self) {
+        self.report(format_args!("power cut"), None);
         for sector in &mut self.sectors {
             sector.current = None;
             sector.possible_from = sector.cut;
@@ -94,6 +112,7 @@ impl Expected {
     }
 
     pub fn host_has_crashed(&mut self) {
+        self.report(format_args!("crash"), None);
         for sector in &mut self.sectors {
             sector.current = None;
             sector.possible_from = sector.crash;
@@ -109,6 +128,7 @@ impl Expected {
     /// # Errors
     /// The values that were possible.
     pub fn read(&mut self, sector: usize, found: Value) -> Result<(), Vec<Value>> {
+        self.report(format_args!("read {found}"), Some(sector));
         let sector = &mut self.sectors[sector];
         if let Some(current) = sector.current {
             return if current == found {
@@ -125,18 +145,19 @@ impl Expected {
         // The values of writes that were not acknowledged cannot appear later.
         let index = sector.values.iter().rposition(|(value, _)| *value == found);
         let index = index.expect("a possible value");
-        if sector.was_cut || sector.has_crashed {
+        let is_old = index < sector.count_then;
+        if (sector.was_cut || sector.has_crashed) && is_old {
             sector.values.push((found, Some(0)));
             sector.cut = sector.values.len() - 1;
             if sector.has_crashed {
                 sector.crash = sector.cut;
             }
-            (sector.was_cut, sector.has_crashed) = (false, false);
         } else if index + 1 < sector.values.len() {
             // Lost without a power cut or a crash: only an unacknowledged write can be.
             let later = sector.values.split_off(index + 1);
             assert!(later.iter().all(|(_, at)| at.is_none()), "lost {later:?}");
         }
+        (sector.was_cut, sector.has_crashed) = (false, false);
         sector.possible_from = sector.values.len() - 1;
         sector.forget();
         Ok(())
@@ -146,6 +167,7 @@ impl Expected {
 impl Sector {
     /// Forgets which of the writes that may be lost were acknowledged: no flush covers them now.
     fn forget_acknowledgements(&mut self) {
+        self.count_then = self.values.len();
         for (_, acknowledged) in &mut self.values[self.possible_from + 1..] {
             *acknowledged = None;
         }
@@ -159,6 +181,7 @@ impl Sector {
             self.cut -= count;
             self.crash -= count;
             self.possible_from -= count;
+            self.count_then = self.count_then.saturating_sub(count);
         }
     }
 }

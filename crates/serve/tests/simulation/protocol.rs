@@ -55,6 +55,14 @@ pub trait Protocol {
 
 /// The client's end of a connection.
 pub trait Client {
+    /// Appends what the client sends before its first request to the output.
+    fn start(&mut self, _output: &mut VecDeque<u8>) {}
+
+    /// Returns true if the server has announced that it has no write cache.
+    fn acknowledges_durably(&self) -> bool {
+        false
+    }
+
     /// Appends a request to the output.
     fn send(&mut self, id: u64, access: &Access, output: &mut VecDeque<u8>);
 

@@ -130,6 +130,10 @@ impl<P: Protocol> World<P> {
         }
     }
 
+    pub fn watch(&mut self, sector: usize) {
+        self.expected.watched = Some(sector);
+    }
+
     pub fn run(mut self, steps: u64) -> Summary {
         for _ in 0..steps {
             self.step();
@@ -225,7 +229,8 @@ impl<P: Protocol> World<P> {
 
     fn connect(&mut self, number: usize) {
         let now = self.start + Duration::from_nanos(self.now_ns.get());
-        let (session, client) = self.protocol.connect(&self.facts, number);
+        let (session, mut client) = self.protocol.connect(&self.facts, number);
+        client.start(&mut self.clients[number].sending);
         let channel = SimChannel {
             client: number,
             room: 1 << 16,
@@ -271,7 +276,8 @@ impl<P: Protocol> World<P> {
             };
             self.summary.answers += 1;
             self.summary.errors += u64::from(answer.is_err());
-            check(&mut self.expected, &outstanding, answer);
+            let is_durable = end.acknowledges_durably() || outstanding.access.is_durable();
+            check(&mut self.expected, &outstanding, answer, is_durable);
         }
         let is_waiting = !client.outstanding.is_empty() && client.sending.is_empty() && self.is_on;
         let waited = Duration::from_micros(now - client.waits_since);
@@ -451,7 +457,7 @@ fn start<P: Protocol>(
 }
 
 /// Checks an answer, and records what follows from it.
-fn check(expected: &mut Expected, outstanding: &Outstanding, answer: Answer) {
+fn check(expected: &mut Expected, outstanding: &Outstanding, answer: Answer, is_durable: bool) {
     match (&outstanding.access, answer) {
         (Access::Read { sector, count }, Ok(values)) => {
             assert_eq!(values.len(), *count);
@@ -464,7 +470,7 @@ fn check(expected: &mut Expected, outstanding: &Outstanding, answer: Answer) {
         (Access::Flush, Ok(_)) => expected.flushed(outstanding.mark),
         (access, Ok(_)) => {
             for (sector, _) in access.changes() {
-                expected.acknowledged(sector, access.is_durable());
+                expected.acknowledged(sector, is_durable);
             }
         }
         // What was written is not known until it is read.
