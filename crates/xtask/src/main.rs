@@ -61,12 +61,29 @@ const COMMANDS: &[Command] = &[
         run: digests::run,
     },
     Command {
+        name: "simulate",
+        arguments: "[--seeds N] ...",
+        summary: "run whole servers in simulated time until a violation (--help: list the options)",
+        run: simulate,
+    },
+    Command {
         name: "bench",
         arguments: "",
         summary: "print the performance table",
         run: speed::bench,
     },
 ];
+
+/// Builds and runs the example `simulate` of the servers with `arguments`.
+fn simulate(arguments: &[String]) -> Result<(), Error> {
+    let run = "run --release --quiet --package diskarm-serve --example simulate --";
+    let mut cargo = program::cargo(&root());
+    let status = cargo.args(run.split(' ')).args(arguments).status();
+    match status.map_err(|error| format!("cargo: {error}"))? {
+        status if status.success() => Ok(()),
+        status => Err(Error::Failed(status.to_string())),
+    }
+}
 
 /// Exit status of an invalid command line.
 const USAGE: u8 = 2;

@@ -1,5 +1,7 @@
 //! What the sectors of a disk may contain, as a client knows it from its requests and the replies.
 
+use std::collections::BTreeSet;
+
 /// The content of a sector: a number that no other write uses, or zeroes.
 pub type Value = u64;
 pub const ZERO: Value = 0;
@@ -20,19 +22,22 @@ struct Sector {
     /// True if the power was cut or the host crashed since the content was last known.
     was_cut: bool,
     has_crashed: bool,
-    /// Number of values at that time.
+    /// Number of values at that time, and at the last crash.
     count_then: usize,
+    count_at_crash: usize,
 }
 
 pub struct Expected {
     sectors: Vec<Sector>,
+    /// The sectors of which several values are possible now or after a power cut or a crash.
+    uncertain: BTreeSet<usize>,
     acknowledgements: u64,
     /// A sector whose events are printed.
-    pub watched: Option<usize>,
+    watched: Option<usize>,
 }
 
 impl Expected {
-    pub fn new(sectors: usize) -> Self {
+    pub fn new(sectors: usize, watched: Option<usize>) -> Self {
         let sector = Sector {
             values: vec![(ZERO, Some(0))],
             cut: 0,
@@ -42,11 +47,13 @@ impl Expected {
             was_cut: false,
             has_crashed: false,
             count_then: 0,
+            count_at_crash: 0,
         };
         Self {
             sectors: vec![sector; sectors],
+            uncertain: BTreeSet::new(),
             acknowledgements: 0,
-            watched: None,
+            watched,
         }
     }
 
@@ -61,6 +68,7 @@ impl Expected {
     /// Records that a write of `value` to a sector has been sent.
     pub fn sent(&mut self, sector: usize, value: Value) {
         self.report(format_args!("write of {value}"), Some(sector));
+        self.uncertain.insert(sector);
         let sector = &mut self.sectors[sector];
         sector.values.push((value, None));
         sector.current = None;
@@ -91,19 +99,23 @@ impl Expected {
     /// Records that a flush that was sent at `mark` has been acknowledged.
     pub fn flushed(&mut self, mark: u64) {
         self.report(format_args!("flushed up to {mark}"), None);
-        for sector in &mut self.sectors {
+        let sectors = &mut self.sectors;
+        self.uncertain.retain(|sector| {
+            let sector = &mut sectors[*sector];
             let is_covered = |(_, at): &(Value, Option<u64>)| at.is_some_and(|at| at <= mark);
             let last = sector.values.iter().rposition(is_covered).unwrap_or(0);
             sector.cut = sector.cut.max(last);
             sector.crash = sector.crash.max(last);
             sector.forget();
-        }
+            sector.values.len() > 1
+        });
     }
 
     /// Records a power cut: the content is the last durable one or a later one.
     pub fn power_was_cut(&mut self) {
         self.report(format_args!("power cut"), None);
-        for sector in &mut self.sectors {
+        for sector in &self.uncertain {
+            let sector = &mut self.sectors[*sector];
             sector.current = None;
             sector.possible_from = sector.cut;
             sector.was_cut = true;
@@ -113,11 +125,13 @@ impl Expected {
 
     pub fn host_has_crashed(&mut self) {
         self.report(format_args!("crash"), None);
-        for sector in &mut self.sectors {
+        for sector in &self.uncertain {
+            let sector = &mut self.sectors[*sector];
             sector.current = None;
             sector.possible_from = sector.crash;
             sector.cut = sector.crash;
             sector.has_crashed = true;
+            sector.count_at_crash = sector.values.len();
             sector.forget_acknowledgements();
         }
     }
@@ -147,9 +161,11 @@ impl Expected {
         let index = index.expect("a possible value");
         let is_old = index < sector.count_then;
         if (sector.was_cut || sector.has_crashed) && is_old {
+            // What was written since the crash may survive the next one.
+            let is_durable = sector.has_crashed && sector.count_at_crash == sector.values.len();
             sector.values.push((found, Some(0)));
             sector.cut = sector.values.len() - 1;
-            if sector.has_crashed {
+            if is_durable {
                 sector.crash = sector.cut;
             }
         } else if index + 1 < sector.values.len() {
@@ -182,6 +198,7 @@ impl Sector {
             self.crash -= count;
             self.possible_from -= count;
             self.count_then = self.count_then.saturating_sub(count);
+            self.count_at_crash = self.count_at_crash.saturating_sub(count);
         }
     }
 }

@@ -67,7 +67,7 @@ impl Protocol for Iscsi {
         let mut writer = Writer::new(&mut text);
         let initiator = format!("iqn.2026-01.test:{number}");
         writer.put("InitiatorName", &initiator).expect("room");
-        writer.put("TargetName", &target_name("")).expect("room");
+        writer.put("TargetName", target_name("")).expect("room");
         let length = writer.length();
         let mut output = VecDeque::new();
         put(

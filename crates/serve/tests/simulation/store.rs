@@ -14,15 +14,22 @@ const SECTOR: usize = 512;
 #[derive(Clone)]
 pub struct Host(Arc<Mutex<State>>);
 
+struct Synchronisation {
+    job: usize,
+    /// The sectors that were dirty when it was requested, with their content.
+    sectors: Vec<(usize, Vec<u8>)>,
+    /// The time of the answer.
+    at_us: u64,
+}
+
 struct State {
     content: Vec<u8>,
     /// The content that survives a crash of the host.
     durable: Vec<u8>,
     /// Sectors written since they were last synchronised.
     dirty: BTreeSet<usize>,
-    /// Requested synchronisations, oldest first: the job, the sectors that were dirty when it was
-    /// requested with their content, and the time of the answer.
-    syncs: VecDeque<(usize, Vec<(usize, Vec<u8>)>, u64)>,
+    /// Requested synchronisations, oldest first.
+    syncs: VecDeque<Synchronisation>,
     now_us: u64,
     random: Random,
     pub sync_us: u64,
@@ -64,7 +71,7 @@ impl Host {
 
     /// Returns the time of the next answer of the syncer.
     pub fn next_answer_us(&self) -> Option<u64> {
-        self.lock().syncs.front().map(|(_, _, at)| *at)
+        self.lock().syncs.front().map(|first| first.at_us)
     }
 
     pub fn sync_count(&self) -> u64 {
@@ -180,14 +187,19 @@ impl Syncer for Host {
         let sectors = sectors.collect();
         let limit = state.sync_us;
         let at = state.now_us + 1 + state.random.below(limit);
-        let last = state.syncs.back().map_or(0, |(_, _, at)| *at);
-        state.syncs.push_back((job, sectors, at.max(last)));
+        let last = state.syncs.back().map_or(0, |last| last.at_us);
+        state.syncs.push_back(Synchronisation {
+            job,
+            sectors,
+            at_us: at.max(last),
+        });
     }
 
     fn answer(&mut self) -> Option<(usize, bool)> {
         let mut state = self.lock();
         let now = state.now_us;
-        let (job, sectors, _) = state.syncs.pop_front_if(|(_, _, at)| *at <= now)?;
+        let first = state.syncs.pop_front_if(|first| first.at_us <= now)?;
+        let Synchronisation { job, sectors, .. } = first;
         state.sync_count += 1;
         let fails = state.sync_fails;
         if fails > 0 && state.random.one_in(fails) {

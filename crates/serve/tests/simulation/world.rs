@@ -59,6 +59,37 @@ pub struct Summary {
     pub synchronisations: u64,
 }
 
+impl Summary {
+    pub fn add(&mut self, other: &Self) {
+        self.steps += other.steps;
+        self.answers += other.answers;
+        self.errors += other.errors;
+        self.power_cuts += other.power_cuts;
+        self.crashes += other.crashes;
+        self.closed += other.closed;
+        self.synchronisations += other.synchronisations;
+    }
+}
+
+impl std::fmt::Display for Summary {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self {
+            steps,
+            answers,
+            errors,
+            power_cuts,
+            crashes,
+            closed,
+            synchronisations,
+        } = self;
+        write!(
+            f,
+            "{steps} steps: {answers} answers with {errors} errors, {synchronisations} \
+             synchronisations, {power_cuts} power cuts, {crashes} crashes, {closed} lost connections"
+        )
+    }
+}
+
 pub struct World<P: Protocol> {
     protocol: P,
     engine: Engine<P::Service, SimChannel>,
@@ -75,12 +106,15 @@ pub struct World<P: Protocol> {
     next_id: u64,
     is_on: bool,
     has_faults: bool,
+    /// False if clients never ask for durability.
+    flushes: bool,
     summary: Summary,
     _woken: WakeReceiver,
 }
 
 impl<P: Protocol> World<P> {
-    pub fn new(protocol: P, seed: u64) -> Self {
+    /// Starts a server; prints what happens to a `watched` sector.
+    pub fn new(protocol: P, seed: u64, watched: Option<usize>) -> Self {
         let mut random = Random::new(seed);
         let spec = ExportSpec {
             name: String::new(),
@@ -88,8 +122,10 @@ impl<P: Protocol> World<P> {
                 .choose(&["hp-c2247", "sata-4tb-7200", "quantum-atlas-10k"])
                 .to_owned(),
             changes: Vec::new(),
-            policy: random.choose(&[DEFAULT_POLICY, "sptf", "clook"]).to_owned(),
-            size: Some(format!("{} KiB", SECTORS * SECTOR >> 10)),
+            policy: random
+                .choose(&[DEFAULT_POLICY, DEFAULT_POLICY, "sptf"])
+                .to_owned(),
+            size: Some(format!("{} KiB", (SECTORS * SECTOR) >> 10)),
             store: StoreSpec::Memory,
             is_read_only: false,
             record: None,
@@ -107,6 +143,7 @@ impl<P: Protocol> World<P> {
             let sync_us = random.choose(&[1, 10_000, 2_000_000]);
             host.set_faults(sync_us, random.choose(&[0, 50]), random.choose(&[0, 1000]));
         }
+        let flushes = !random.one_in(4);
         let capacity = random.choose(&[0, 64, 1024]);
         let (service, facts, woken) = start(&protocol, &spec, pace, &host, capacity);
         Self {
@@ -119,19 +156,16 @@ impl<P: Protocol> World<P> {
             start: Instant::now(),
             now_ns: Cell::new(0),
             clients: (0..CLIENTS).map(|_| SimClient::new()).collect(),
-            expected: Expected::new(SECTORS),
+            expected: Expected::new(SECTORS, watched),
             next_value: ZERO + 1,
             next_id: 0,
             is_on: true,
             has_faults,
+            flushes,
             summary: Summary::default(),
             random,
             _woken: woken,
         }
-    }
-
-    pub fn watch(&mut self, sector: usize) {
-        self.expected.watched = Some(sector);
     }
 
     pub fn run(mut self, steps: u64) -> Summary {
@@ -152,8 +186,8 @@ impl<P: Protocol> World<P> {
             700..990 => self.pass_time(),
             990..992 => self.stall(number),
             992..994 => self.reset(number),
-            994 => self.control(),
-            995 if self.has_faults => self.crash(),
+            994..997 => self.control(),
+            997 if self.has_faults => self.crash(),
             _ => self.pass_time(),
         }
     }
@@ -312,7 +346,7 @@ impl<P: Protocol> World<P> {
         if !client.outstanding.values().all(is_free) {
             return;
         }
-        let is_durable = random.one_in(8);
+        let is_durable = self.flushes && random.one_in(8);
         let access = match random.below(20) {
             0..7 => Access::Read { sector, count },
             7..14 => {
@@ -330,7 +364,8 @@ impl<P: Protocol> World<P> {
                 count,
                 is_durable,
             },
-            _ => Access::Flush,
+            _ if self.flushes => Access::Flush,
+            _ => Access::Read { sector, count },
         };
         for (sector, value) in access.changes() {
             self.expected.sent(sector, value);
@@ -448,7 +483,7 @@ fn start<P: Protocol>(
     export.store = Box::new(host.clone());
     if let Some(power) = &mut export.power {
         power.capacity = SectorCount(capacity);
-        power.max_unacknowledged = SectorCount(1 << 12);
+        power.max_unacknowledged = SectorCount(1 << 8);
     }
     let facts = export.facts.clone();
     let (waker, woken) = Waker::new().expect("a pair of sockets");
