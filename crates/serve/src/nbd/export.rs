@@ -10,16 +10,13 @@ use diskarm_core::units::{Instant, Lbn, SectorCount};
 use diskarm_wire::nbd::Error;
 use slab::Slab;
 
-use super::job::{Job, JobKind, Refusal, store_error};
+use super::job::{Job, JobKind, MAX_PAYLOAD, Refusal, store_error};
 use super::session::{Input, NbdSession};
 use crate::control::PowerControl;
 use crate::engine::{self, ConnectionError, Service};
 use crate::export::{DeviceFactory, Export, Facts};
 use crate::nonblocking::Waker;
-use crate::power::{
-    DataPath, Losses, MAX_UNACKNOWLEDGED, PendingWrite, PowerCut, PowerSwitch, TriggerStage,
-    WriteId,
-};
+use crate::power::{DataPath, Losses, PendingWrite, PowerCut, PowerSwitch, TriggerStage, WriteId};
 use crate::statistics::Statistics;
 use crate::store::Synchronisations;
 use crate::timeline::Timeline;
@@ -69,8 +66,11 @@ pub struct NbdExport {
     unfinished: VecDeque<usize>,
     power: PowerSwitch,
     make_device: Option<DeviceFactory<Box<dyn Device>>>,
-    /// True while requests wait in their connections because too many sector versions are kept.
-    is_holding: bool,
+    /// Connections whose next change waits until fewer are arriving or in progress.
+    held: VecDeque<usize>,
+    /// Limit on the total length in bytes of changes that are arriving or in progress, but for one
+    /// small change of each connection.
+    max_changes: u64,
     statistics: Statistics,
 }
 
@@ -86,8 +86,8 @@ impl NbdExport {
             .timing
             .map(|timing| Timeline::new(timing.device, timing.speed));
         let mut service = Self {
-            data: DataPath::new(export.store, export.facts.sector, capacity, is_timed)
-                .with_max_unacknowledged(max.unwrap_or(MAX_UNACKNOWLEDGED)),
+            data: DataPath::new(export.store, export.facts.sector, capacity, is_timed),
+            max_changes: max.map_or(u64::MAX, |max| max.0 * export.facts.sector.0),
             facts: export.facts,
             timeline,
             synchronisations,
@@ -95,7 +95,7 @@ impl NbdExport {
             unfinished: VecDeque::new(),
             power: PowerSwitch::default(),
             make_device: export.power.and_then(|power| power.device),
-            is_holding: false,
+            held: VecDeque::new(),
             statistics: Statistics::default(),
         };
         service.start_persistence_reports();
@@ -266,6 +266,33 @@ impl NbdExport {
         }
     }
 
+    /// Returns true if a connection may change `length` bytes now. Otherwise, it is held until it is
+    /// the first of those held and there is room.
+    fn may_change(&mut self, number: usize, length: u64, clients: &mut Clients<'_>) -> bool {
+        let jobs = self.jobs.iter().map(|(_, active)| &active.job);
+        let limited = jobs.filter(|job| job.is_limited).map(|job| job.length);
+        let active: u64 = limited.sum();
+        let sessions = clients.numbers().into_iter();
+        let arriving: u64 = sessions
+            .filter_map(|other| {
+                clients
+                    .get_mut(other)
+                    .map(|session| session.limited_length())
+            })
+            .sum();
+        let (total, length) = (active + arriving, length.min(MAX_PAYLOAD));
+        let has_room = total == 0 || total + length <= self.max_changes;
+        let is_first = self.held.front().is_none_or(|first| *first == number);
+        if has_room && is_first {
+            self.held.pop_front();
+            return true;
+        }
+        if !self.held.contains(&number) {
+            self.held.push_back(number);
+        }
+        false
+    }
+
     /// Performs the work of a job that does not involve the device; returns the error, if any.
     fn execute_untimed(&mut self, job: &Job) -> Option<Refusal> {
         match job.kind {
@@ -386,18 +413,25 @@ impl Service for NbdExport {
         let Some(session) = client.filter(|_| self.power.takes_requests()) else {
             return Ok(false);
         };
-        if self.data.is_full()
-            && let Some(length) = session.next_change()
-            && (length > RESERVE || !session.has_answered_all())
-        {
-            self.is_holding = true;
+        let change = session
+            .next_change()
+            .filter(|_| self.data.can_lose_writes());
+        let is_limited =
+            change.is_some_and(|length| length > RESERVE || !session.has_answered_all());
+        if is_limited && !self.may_change(number, change.unwrap_or(0), clients) {
             return Ok(false);
         }
+        let Some(session) = clients.get_mut(number) else {
+            return Ok(false);
+        };
         match session.next_input() {
-            Input::Request(job) => self.start(number, job, now, clients),
+            Input::Request(mut job) => {
+                job.is_limited |= is_limited;
+                self.start(number, job, now, clients);
+            }
             Input::WriteStart { offset, length } => {
                 let write = self.data.open(offset, length);
-                session.identify_write(write);
+                session.identify_write(write, is_limited);
             }
             Input::WriteData {
                 write,
@@ -423,10 +457,7 @@ impl Service for NbdExport {
             self.update_persisted(now);
             touched.extend(self.complete(&completion, due, now, clients));
         }
-        if self.is_holding && !self.data.is_full() {
-            self.is_holding = false;
-            touched = clients.numbers();
-        }
+        touched.extend(self.held.front());
         touched.sort_unstable();
         touched.dedup();
         touched
@@ -467,6 +498,7 @@ impl Service for NbdExport {
             self.remove_if_done(id);
         }
         self.unfinished.retain(|id| !ids.contains(id));
+        self.held.retain(|held| *held != number);
         if let Some(job) = session.take_partial_write() {
             self.write_partial(job, now);
         }

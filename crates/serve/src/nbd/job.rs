@@ -28,6 +28,8 @@ pub struct Job {
     pub is_undivided: bool,
     /// The id of this write in the export's data path.
     pub write: WriteId,
+    /// True if the job counts towards the limit for changes that are arriving or in progress.
+    pub is_limited: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,6 +80,7 @@ impl Job {
             force_unit_access: flags.force_unit_access,
             is_undivided: flags.dont_fragment || flags.one_extent,
             write: WriteId::NONE,
+            is_limited: false,
         }
     }
 }

@@ -188,11 +188,19 @@ impl NbdSession {
         Input::Request(job)
     }
 
-    /// Sets the id of the write that has just started.
-    pub fn identify_write(&mut self, write: WriteId) {
+    /// Sets the id of the write that has just started, and whether it [is limited](Job::is_limited).
+    pub fn identify_write(&mut self, write: WriteId, is_limited: bool) {
         if let Some(receiving) = &mut self.receiving {
             receiving.job.write = write;
+            receiving.job.is_limited = is_limited;
         }
+    }
+
+    /// Returns the length of the data that are arriving if the write [is limited](Job::is_limited).
+    pub(super) fn limited_length(&self) -> u64 {
+        let receiving = self.receiving.as_ref();
+        let limited = receiving.filter(|receiving| receiving.job.is_limited);
+        limited.map_or(0, |receiving| receiving.job.length)
     }
 
     /// Refuses the write whose data are arriving, and skips the rest of the data.

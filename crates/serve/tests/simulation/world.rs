@@ -27,7 +27,7 @@ const SECTORS: usize = CLIENTS * OWN_SECTORS;
 const TICK_NS: u64 = 200;
 /// The longest time that a client that reads its replies waits for one. A write may have to wait
 /// for stalled clients to be disconnected.
-const MAX_WAIT: Duration = Duration::from_secs(MAX_SILENCE.as_secs() + 30);
+const MAX_WAIT: Duration = Duration::from_secs(CLIENTS as u64 * MAX_SILENCE.as_secs() + 30);
 
 struct SimClient {
     /// The number of its connection in the engine, and its own end.
