@@ -19,12 +19,14 @@ PYTHON ?= python3
 VENV := $(abspath $(or $(CARGO_TARGET_DIR),target)/venv)
 # How long `make fuzz` runs each target.
 FUZZ_SECONDS ?= 20
+# How long `make simulate` runs.
+SIMULATE_SECONDS ?= 60
 # The stable compiler has no sanitizers.
 FUZZ := $(CARGO) fuzz run --sanitizer none
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test merge-checks check lint studies python links fuzz deny bench python-bench \
-	dist docs book
+	simulate dist docs book
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 16
@@ -93,6 +95,10 @@ links: ## check that the links between documents lead to files and headings
 	test -x $(VENV)/bin/python || $(PYTHON) -m venv $(VENV)
 	$(VENV)/bin/python -m pip install --quiet "md-dead-link-check>=1.3"
 	$(VENV)/bin/md-dead-link-check --config python/pyproject.toml
+
+simulate: ## run whole servers with simulated clients, network, storage, time and power cuts
+	$(CARGO) run --quiet --package diskarm-serve --example simulate -- \
+		--seconds $(SIMULATE_SECONDS)
 
 fuzz: ## feed random input to every parser; needs cargo-fuzz and a C++ compiler
 	$(CARGO) fuzz build --sanitizer none

@@ -263,7 +263,12 @@ impl Options {
         let result = finish_recordings(recordings, &mut exports);
         let text = || exports.iter().map(ExportStatistics::text).collect();
         output::print_as(self.json, &json!({ "exports": exports }), text)?;
-        result
+        result?;
+        let unsynchronised = exports.iter().zip(&served).find_map(|(export, served)| {
+            let error = served.sync_error.as_ref()?;
+            Some(format!("{}: cannot synchronise: {error}", export.store))
+        });
+        unsynchronised.map_or(Ok(()), |error| Err(Error::Failed(error)))
     }
 
     fn wait(
