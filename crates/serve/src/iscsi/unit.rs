@@ -1,6 +1,6 @@
 //! The disk and the data of a logical unit.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -178,7 +178,7 @@ pub(super) struct UnitData {
     /// Writes and flushes in the device, by request id.
     active: BTreeMap<u64, ActiveRequest>,
     /// Writes whose data arrived before the device received the request, with their locations.
-    early: Vec<(Lbn, WriteId)>,
+    early: BTreeSet<(Lbn, WriteId)>,
     /// The write that the device has just completed, and whether it had FUA.
     completed: Option<(WriteId, bool)>,
 }
@@ -199,7 +199,7 @@ impl UnitStore {
             sector,
             bytes,
             active: BTreeMap::new(),
-            early: Vec::new(),
+            early: BTreeSet::new(),
             completed: None,
         })))
     }
@@ -231,9 +231,18 @@ impl UnitData {
         if written.is_err() {
             self.data.withdraw(write);
         } else if self.data.can_lose_writes() {
-            self.early.push((at, write));
+            self.early.insert((at, write));
         }
         written
+    }
+
+    /// Removes and returns a write whose data were stored at `at` in advance, with `before` earlier
+    /// ones.
+    fn take_early(&mut self, at: Lbn, before: usize) -> Option<WriteId> {
+        let matching = (at, WriteId::NONE)..(Lbn(at.0 + 1), WriteId::NONE);
+        let &found = self.early.range(matching).nth(before)?;
+        self.early.remove(&found);
+        Some(found.1)
     }
 }
 
@@ -265,11 +274,9 @@ impl diskarm_emulate::Store for UnitStore {
         let active = match request.op {
             Op::Flush => ActiveRequest::Flush(unit.data.flush_mark()),
             _ if data.is_empty() => {
-                let mut early = unit.early.iter();
-                let Some(index) = early.position(|(at, _)| *at == request.start) else {
+                let Some(write) = unit.take_early(request.start, 0) else {
                     return;
                 };
-                let (_, write) = unit.early.remove(index);
                 unit.data.mark_submitted(write);
                 ActiveRequest::Early(write)
             }
@@ -298,10 +305,7 @@ impl diskarm_emulate::Store for UnitStore {
 
     fn withdrawn(&mut self, at: Lbn, before: usize) {
         let unit = &mut *self.lock();
-        let early = unit.early.iter().enumerate();
-        let mut matching = early.filter(|(_, (early, _))| *early == at);
-        if let Some((index, _)) = matching.nth(before) {
-            let (_, write) = unit.early.remove(index);
+        if let Some(write) = unit.take_early(at, before) {
             unit.data.withdraw(write);
         }
     }

@@ -31,40 +31,53 @@ pub struct Losses {
 /// Maximum number of versions of acknowledged writes beyond twice the size of the drive's buffer.
 const MAX_EXTRA: u64 = 1 << 16;
 
+/// The smallest position of a planned write's versions, which follow all others.
+const PLANNED: u64 = 1 << 63;
+
 /// Writes in order of arrival, with the previous content of their sectors.
 ///
 /// A write is removed once it is safe: when it is acknowledged if it had FUA, when a flush that
 /// arrived after its acknowledgement completes, or when the drive's buffer needs its space. A drive
 /// acknowledges writes in the order in which it writes them. Among unacknowledged writes of the
-/// same sectors, the first to arrive is assumed to reach the media first.
+/// same sectors, the first to arrive is assumed to reach the media first. Trims need no record: a
+/// trim takes effect with the write before it, which restores older content if it is lost, and the
+/// next write keeps the zeroes.
 ///
-/// Cost: memory for the old content of sectors until writes are safe, and a lookup per sector.
+/// Cost: memory for the old content of sectors until writes are safe, and per sector and event a
+/// few operations that are logarithmic in the number of kept versions.
 pub struct Cache {
     /// Maximum number of sectors of acknowledged writes.
-    pub capacity: u64,
+    capacity: u64,
     /// True if the caller reports what has reached the media.
     is_timed: bool,
     writes: BTreeMap<u64, CachedWrite>,
-    sectors: BTreeMap<u64, Vec<Version>>,
-    next: u64,
+    /// The versions of sectors, by sector and position.
+    versions: BTreeMap<Key, Version>,
+    /// The versions at listed stages, by sector, stage and position.
+    stages: BTreeSet<(u64, Stage, u64)>,
+    /// The last number of a write or position of a version.
+    last: u64,
     /// Number of writes acknowledged so far.
     pub acknowledged: u64,
-    /// Total number of kept sector versions; a sector written twice counts twice.
-    pub versions: u64,
+    /// The acknowledged writes, in order of acknowledgement.
+    acknowledgements: BTreeMap<u64, u64>,
     /// The sector versions of writes that have not been acknowledged.
     pub unacknowledged: u64,
-    /// Sectors of acknowledged writes; if `is_timed`, only of those that have reached the media.
+    /// The acknowledged writes that only wait for a flush; see [`CachedWrite::is_settled`].
+    settled: BTreeSet<u64>,
     settled_sectors: u64,
 }
 
-#[derive(Clone, Copy)]
+/// A sector and the position of one of its versions.
+type Key = (u64, u64);
+
 struct CachedWrite {
     first: u64,
     sectors: u64,
     /// Sectors that have not reached the media.
     left: u64,
-    /// Number of kept sector versions.
-    versions: u64,
+    /// For each sector whose data have arrived, the position of its version; otherwise 0.
+    positions: Vec<u64>,
     /// True if the drive has received the write.
     is_submitted: bool,
     /// True if the data are not yet in the store.
@@ -73,19 +86,53 @@ struct CachedWrite {
     acknowledged: Option<u64>,
 }
 
-/// A version of a sector, created by a write or a trim.
+impl CachedWrite {
+    /// Returns true if the write is acknowledged and, if the caller reports it, on the media.
+    fn is_settled(&self, is_timed: bool) -> bool {
+        self.acknowledged.is_some() && (self.left == 0 || !is_timed)
+    }
+}
+
+/// A version of a sector, created by a write.
 struct Version {
-    /// `None` for a trim, which takes effect after earlier writes.
-    write: Option<u64>,
+    write: u64,
     /// The previous content; for a planned write, the new content.
     content: SectorData,
-    /// True if the version has reached the media.
-    is_persisted: bool,
+    stage: Stage,
 }
 
 type SectorData = Box<[u8]>;
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// The progress of a version. Those that can reach the media come first, in order of preference.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Stage {
+    /// Acknowledged, but not on the media.
+    Acknowledged,
+    /// Received by the drive, and neither acknowledged nor on the media.
+    Submitted,
+    /// Assumed to be on the media, but not acknowledged.
+    Assumed,
+    /// Not yet received by the drive. This stage and the next are not listed.
+    Arriving,
+    /// Acknowledged and on the media.
+    Landed,
+}
+
+impl Stage {
+    fn is_listed(self) -> bool {
+        self < Self::Arriving
+    }
+
+    fn is_persisted(self) -> bool {
+        matches!(self, Self::Assumed | Self::Landed)
+    }
+
+    fn is_acknowledged(self) -> bool {
+        matches!(self, Self::Acknowledged | Self::Landed)
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct WriteId(u64);
 
 impl WriteId {
@@ -109,24 +156,35 @@ impl Cache {
             capacity,
             is_timed,
             writes: BTreeMap::new(),
-            sectors: BTreeMap::new(),
-            next: WriteId::NONE.0 + 1,
+            versions: BTreeMap::new(),
+            stages: BTreeSet::new(),
+            last: WriteId::NONE.0,
             acknowledged: 0,
-            versions: 0,
+            acknowledgements: BTreeMap::new(),
             unacknowledged: 0,
+            settled: BTreeSet::new(),
             settled_sectors: 0,
         }
     }
 
+    /// Returns the number of kept sector versions; a sector written twice counts twice.
+    pub fn version_count(&self) -> u64 {
+        self.versions.len() as u64
+    }
+
+    fn next_number(&mut self) -> u64 {
+        self.last += 1;
+        self.last
+    }
+
     /// Registers a write whose data will arrive.
     pub fn open(&mut self, first: u64, sectors: u64) -> WriteId {
-        let number = self.next;
-        self.next += 1;
+        let number = self.next_number();
         let written = CachedWrite {
             first,
             sectors,
             left: sectors,
-            versions: 0,
+            positions: Vec::new(),
             is_submitted: false,
             is_planned: false,
             acknowledged: None,
@@ -137,54 +195,59 @@ impl Cache {
 
     /// Records the content of a sector before a write changes it.
     pub fn record_change(&mut self, write: WriteId, sector: u64, before: SectorData) {
-        self.push(Some(write.0), sector, before);
+        let position = self.next_number();
+        self.insert(write.0, (sector, position), before, Stage::Arriving);
     }
 
-    /// Records the content of a sector before a trim. Only needed for sectors with kept writes.
-    pub fn record_trim(&mut self, sector: u64, before: SectorData) {
-        self.push(None, sector, before);
-    }
-
-    /// Counts a version of a write.
-    fn count_version(&mut self, write: u64) {
-        if let Some(written) = self.writes.get_mut(&write) {
-            written.versions += 1;
-            self.unacknowledged += u64::from(written.acknowledged.is_none());
+    /// Adds a version of a write that has not been acknowledged.
+    fn insert(&mut self, write: u64, key: Key, content: SectorData, mut stage: Stage) {
+        let Some(written) = self.writes.get_mut(&write) else {
+            return;
+        };
+        let index = (key.0 - written.first) as usize;
+        if index >= written.positions.len() {
+            written.positions.resize(index + 1, 0);
         }
-    }
-
-    fn push(&mut self, write: Option<u64>, sector: u64, before: SectorData) {
-        self.versions += 1;
-        if let Some(write) = write {
-            self.count_version(write);
+        written.positions[index] = key.1;
+        if written.is_submitted && stage == Stage::Arriving {
+            stage = Stage::Submitted;
         }
-        let versions = self.sectors.entry(sector).or_default();
-        // Planned versions follow the existing ones.
-        let index = first_planned(versions, &self.writes);
+        if stage.is_listed() {
+            self.stages.insert((key.0, stage, key.1));
+        }
         let version = Version {
             write,
-            content: before,
-            is_persisted: false,
+            content,
+            stage,
         };
-        versions.insert(index, version);
+        self.versions.insert(key, version);
+        self.unacknowledged += 1;
     }
 
-    /// Returns the sectors in `[first, first + sectors)` that kept writes have changed since they
-    /// were last trimmed.
-    pub fn changed_sectors(&self, first: u64, sectors: u64) -> Vec<u64> {
-        let range = self.sectors.range(first..first + sectors);
-        let is_changed = |(_, versions): &(&u64, &Vec<Version>)| {
-            let carried_out = first_planned(versions, &self.writes);
-            let last = versions[..carried_out].last();
-            last.is_some_and(|version| version.write.is_some())
-        };
-        range
-            .filter(is_changed)
-            .map(|(sector, _)| *sector)
-            .collect()
+    /// Returns the keys of the versions of a write, some of which may have been dropped.
+    fn keys(&self, write: WriteId) -> Vec<Key> {
+        let written = self.writes.get(&write.0);
+        let keys = written.map(|own| (own.first..).zip(own.positions.iter().copied()));
+        keys.into_iter().flatten().collect()
+    }
+
+    /// Changes the stage of a version; returns its write.
+    fn set_stage(&mut self, key: Key, stage: Stage) -> Option<u64> {
+        let version = self.versions.get_mut(&key)?;
+        let before = std::mem::replace(&mut version.stage, stage);
+        if before.is_listed() {
+            self.stages.remove(&(key.0, before, key.1));
+        }
+        if stage.is_listed() {
+            self.stages.insert((key.0, stage, key.1));
+        }
+        Some(version.write)
     }
 
     pub fn mark_submitted(&mut self, write: WriteId) {
+        for key in self.keys(write) {
+            self.set_stage(key, Stage::Submitted);
+        }
         if let Some(written) = self.writes.get_mut(&write.0) {
             written.is_submitted = true;
         }
@@ -192,156 +255,136 @@ impl Cache {
 
     /// Shortens the write to its first `sectors` sectors, because no more will arrive.
     pub fn shorten(&mut self, write: WriteId, sectors: u64) {
+        if sectors == 0 {
+            return self.remove(write);
+        }
         if let Some(written) = self.writes.get_mut(&write.0) {
-            written.left = sectors;
+            // Some of the first sectors may count as persisted, because safe writes followed.
+            written.left -= written.sectors - sectors;
             written.sectors = sectors;
         }
     }
 
+    /// Marks sectors as persisted: for each, the first version of an acknowledged write or, if
+    /// there is none, the first of a write that the drive has received.
     pub fn mark_persisted(&mut self, first: u64, sectors: u64) {
-        for (_, versions) in self.sectors.range_mut(first..first + sectors) {
-            let writes = &mut self.writes;
-            let is_unpersisted = |version: &Version, condition: fn(&CachedWrite) -> bool| {
-                let write = version.write.and_then(|write| writes.get(&write));
-                !version.is_persisted && write.is_some_and(condition)
+        let start = |sector| (sector, Stage::Acknowledged, 0);
+        let (mut next, end) = (first, first + sectors);
+        while let Some(&(sector, stage, position)) =
+            self.stages.range(start(next)..start(end)).next()
+        {
+            next = sector + 1;
+            let landed = match stage {
+                Stage::Acknowledged => Stage::Landed,
+                Stage::Submitted => Stage::Assumed,
+                _ => continue,
             };
-            let first_unpersisted = |condition| {
-                versions
-                    .iter()
-                    .position(|version| is_unpersisted(version, condition))
-            };
-            let acknowledged = first_unpersisted(|written| written.acknowledged.is_some());
-            let Some(next) =
-                acknowledged.or_else(|| first_unpersisted(|written| written.is_submitted))
-            else {
-                continue;
-            };
-            let version = &mut versions[next];
-            version.is_persisted = true;
-            let write = version.write.and_then(|write| writes.get_mut(&write));
-            if let Some(write) = write {
-                write.left -= 1;
-                self.settled_sectors += write.settled_sectors_if(write.left == 0 && self.is_timed);
+            if let Some(write) = self.set_stage((sector, position), landed) {
+                self.count_landed(write);
             }
         }
         self.make_room();
     }
 
-    pub fn mark_acknowledged(&mut self, write: WriteId) {
-        self.reassign_persisted(write);
-        if let Some(written) = self.writes.get_mut(&write.0) {
-            if written.acknowledged.is_none() {
-                self.unacknowledged -= written.versions;
-            }
-            written.acknowledged = Some(self.acknowledged);
-            self.acknowledged += 1;
-            self.settled_sectors += written.settled_sectors_if(written.left == 0 || !self.is_timed);
-        }
-        self.make_room();
-    }
-
-    /// Corrects the assumed order of unacknowledged writes when `write` is acknowledged. In each
-    /// sector, exchanges it with another write that was wrongly assumed to be on the media.
-    fn reassign_persisted(&mut self, write: WriteId) {
-        let Some(&own) = self.writes.get(&write.0).filter(|own| own.left > 0) else {
+    /// Counts a sector of a write as persisted.
+    fn count_landed(&mut self, write: u64) {
+        let Some(written) = self.writes.get_mut(&write) else {
             return;
         };
-        let range = self.sectors.range_mut(own.first..own.first + own.sectors);
-        for (_, versions) in range.filter(|(_, versions)| versions.len() > 1) {
-            let is_own =
-                |version: &Version| version.write == Some(write.0) && !version.is_persisted;
-            let writes = &self.writes;
-            let is_other = |version: &Version| {
-                let other = version.write.and_then(|other| writes.get(&other));
-                version.is_persisted && other.is_some_and(|other| other.acknowledged.is_none())
-            };
-            let positions = versions.iter().position(is_own);
-            let Some((own, other)) = positions.zip(versions.iter().position(is_other)) else {
+        written.left -= 1;
+        if written.is_settled(self.is_timed) && self.settled.insert(write) {
+            self.settled_sectors += written.sectors;
+        }
+    }
+
+    /// Marks a write as acknowledged, and corrects the assumed order of the others: in each sector,
+    /// exchanges it with another write that was wrongly assumed to be on the media.
+    pub fn mark_acknowledged(&mut self, write: WriteId) {
+        for key in self.keys(write) {
+            let Some(version) = self.versions.get(&key) else {
                 continue;
             };
-            for (index, is_persisted) in [(own, true), (other, false)] {
-                versions[index].is_persisted = is_persisted;
-                let write = versions[index].write;
-                if let Some(write) = write.and_then(|write| self.writes.get_mut(&write)) {
-                    write.left = write.left + 1 - 2 * u64::from(is_persisted);
+            self.unacknowledged -= 1;
+            let mut stage = Stage::Landed;
+            if version.stage != Stage::Assumed {
+                let assumed = (key.0, Stage::Assumed, 0)..(key.0, Stage::Arriving, 0);
+                if let Some(&(sector, _, position)) = self.stages.range(assumed).next() {
+                    let other = self.set_stage((sector, position), Stage::Submitted);
+                    if let Some(other) = other.and_then(|other| self.writes.get_mut(&other)) {
+                        other.left += 1;
+                    }
+                    self.count_landed(write.0);
+                } else {
+                    stage = Stage::Acknowledged;
                 }
             }
+            self.set_stage(key, stage);
         }
+        if let Some(written) = self.writes.get_mut(&write.0) {
+            written.acknowledged = Some(self.acknowledged);
+            self.acknowledgements.insert(self.acknowledged, write.0);
+            self.acknowledged += 1;
+            if written.is_settled(self.is_timed) {
+                self.settled.insert(write.0);
+                self.settled_sectors += written.sectors;
+            }
+        }
+        self.make_room();
     }
 
     pub fn complete_flush(&mut self, mark: u64) {
-        let is_before = |written: &CachedWrite| written.acknowledged.is_some_and(|at| at < mark);
-        let before = self.writes.iter().filter(|(_, written)| is_before(written));
-        let safe: Vec<u64> = before.map(|(number, _)| *number).collect();
-        for number in safe {
-            self.make_safe(WriteId(number));
+        while let Some((&at, &write)) = self.acknowledgements.first_key_value()
+            && at < mark
+        {
+            self.remove(WriteId(write));
         }
     }
 
-    /// Makes the write permanent, and drops the older versions of its sectors.
-    pub fn make_safe(&mut self, write: WriteId) {
-        let Some(safe) = self.writes.remove(&write.0) else {
-            return;
-        };
-        self.settled_sectors -= safe.settled_sectors_if(safe.left == 0 || !self.is_timed);
-        if safe.acknowledged.is_none() {
-            self.unacknowledged -= safe.versions;
+    /// Removes a write. A planned write has failed or was aborted, and leaves nothing behind; any
+    /// other becomes permanent, and the older versions of its sectors are dropped.
+    pub fn remove(&mut self, write: WriteId) {
+        let is_planned = |written: &CachedWrite| written.is_planned;
+        let is_planned = self.writes.get(&write.0).is_some_and(is_planned);
+        let mut dropped = Vec::new();
+        for key in self.keys(write) {
+            let first = if is_planned { key } else { (key.0, 0) };
+            dropped.extend(self.versions.extract_if(first..=key, |_, _| true));
         }
-        let range = self.sectors.range(safe.first..safe.first + safe.sectors);
-        let sectors: Vec<u64> = range.map(|(sector, _)| *sector).collect();
-        for sector in sectors {
-            self.drop_versions(sector, write.0);
-        }
-    }
-
-    /// Drops the versions of a sector up to that of `write`, and the trims right after it.
-    fn drop_versions(&mut self, sector: u64, write: u64) {
-        let Some(versions) = self.sectors.get_mut(&sector) else {
-            return;
-        };
-        let own = versions
-            .iter()
-            .position(|version| version.write == Some(write));
-        let Some(own) = own else { return };
-        let after = &versions[own + 1..];
-        let trims = after.iter().take_while(|version| version.write.is_none());
-        let count = own + 1 + trims.count();
-        for version in versions.drain(..count) {
-            self.versions -= 1;
-            let other = version.write.and_then(|write| self.writes.get_mut(&write));
-            let Some(other) = other else { continue };
-            other.versions -= 1;
-            self.unacknowledged -= u64::from(other.acknowledged.is_none());
+        for (key, version) in dropped {
+            self.stages.remove(&(key.0, version.stage, key.1));
+            self.unacknowledged -= u64::from(!version.stage.is_acknowledged());
             // An overwritten version counts as persisted.
-            if !version.is_persisted {
-                other.left -= 1;
-                self.settled_sectors += other.settled_sectors_if(other.left == 0 && self.is_timed);
+            if !version.stage.is_persisted() {
+                self.count_landed(version.write);
             }
         }
-        if versions.is_empty() {
-            self.sectors.remove(&sector);
+        let removed = self.writes.remove(&write.0);
+        if let Some(written) = &removed
+            && let Some(at) = written.acknowledged
+        {
+            self.acknowledgements.remove(&at);
+            if self.settled.remove(&write.0) {
+                self.settled_sectors -= written.sectors;
+            }
         }
     }
 
     /// Makes the oldest writes safe until the remaining ones fit in the drive's buffer. A sector
-    /// that is written or trimmed often can have more versions than the buffer has sectors, but not
-    /// without limit: the buffer counts twice, once for writes that are on the media but not safe,
-    /// and once for pending ones.
+    /// that is written often can have more versions than the buffer has sectors, but not without
+    /// limit: the buffer counts twice, once for writes that are on the media but not safe, and once
+    /// for pending ones.
     fn make_room(&mut self) {
         loop {
-            let is_crowded = self.versions - self.unacknowledged > 2 * self.capacity + MAX_EXTRA;
-            if self.settled_sectors <= self.capacity && !is_crowded {
-                return;
-            }
-            let is_settled = |written: &&CachedWrite| {
-                let is_settled = is_crowded || written.left == 0 || !self.is_timed;
-                written.acknowledged.is_some() && is_settled
-            };
-            let mut writes = self.writes.iter();
-            let Some((&oldest, _)) = writes.find(|(_, written)| is_settled(written)) else {
+            let acknowledged = self.version_count() - self.unacknowledged;
+            let oldest = if acknowledged > 2 * self.capacity + MAX_EXTRA {
+                self.acknowledgements.values().next()
+            } else if self.settled_sectors > self.capacity {
+                self.settled.first()
+            } else {
                 return;
             };
-            self.make_safe(WriteId(oldest));
+            let Some(&oldest) = oldest else { return };
+            self.remove(WriteId(oldest));
         }
     }
 
@@ -358,16 +401,21 @@ impl Cache {
     }
 
     /// Empties the cache; returns the surviving content of the sectors that lose data.
-    pub fn cut(&mut self, cut: &PowerCut) -> (Vec<(u64, SectorData)>, Losses) {
+    pub fn cut(&mut self, cut: &PowerCut) -> (BTreeMap<u64, SectorData>, Losses) {
         let survivors = self.survivors(cut);
-        let mut reverted = Vec::new();
+        let mut reverted = BTreeMap::new();
         let mut damaged = BTreeSet::new();
-        for (sector, versions) in &self.sectors {
-            let last = self.surviving_versions(*sector, versions, &survivors, cut);
-            let lost = &versions[last..];
-            damaged.extend(lost.iter().filter_map(|version| version.write));
-            if let Some(version) = lost.first() {
-                reverted.push((*sector, version.content.clone()));
+        let mut complete = None;
+        // The newest version that survives is the content of its sector.
+        for ((sector, _), version) in std::mem::take(&mut self.versions).into_iter().rev() {
+            if complete == Some(sector) {
+                continue;
+            }
+            if self.survives(sector, &version, &survivors, cut) {
+                complete = Some(sector);
+            } else {
+                damaged.insert(version.write);
+                reverted.insert(sector, version.content);
             }
         }
         let damaged = damaged.iter().filter_map(|write| self.writes.get(write));
@@ -383,11 +431,11 @@ impl Cache {
         (reverted, lost)
     }
 
-    /// Makes all writes permanent.
+    /// Makes all writes permanent. Their numbers, and those of acknowledgements, are not reused.
     pub fn clear(&mut self) {
-        let next = self.next;
         *self = Self {
-            next,
+            last: self.last,
+            acknowledged: self.acknowledged,
             ..Self::new(self.capacity, self.is_timed)
         };
     }
@@ -411,53 +459,22 @@ impl Cache {
         survivors
     }
 
-    /// Counts the versions of a sector up to the last one that survives.
-    fn surviving_versions(
+    fn survives(
         &self,
         sector: u64,
-        versions: &[Version],
+        version: &Version,
         survivors: &BTreeMap<u64, u64>,
         cut: &PowerCut,
-    ) -> usize {
-        let mut kept = 0;
-        for (index, version) in versions.iter().enumerate() {
-            let survives = match version.write {
-                None => kept == index,
-                Some(write) => match (survivors.get(&write), self.writes.get(&write)) {
-                    (_, None) => true,
-                    (Some(count), Some(written)) => sector - written.first < *count,
-                    (None, Some(written)) => written.left == 0 || cut.torn && version.is_persisted,
-                },
-            };
-            if survives {
-                kept = index + 1;
-            }
-        }
-        kept
-    }
-}
-
-impl CachedWrite {
-    /// Returns the number of sectors if the write is acknowledged and `is_settled`, otherwise 0.
-    fn settled_sectors_if(&self, is_settled: bool) -> u64 {
-        match self.acknowledged {
-            Some(_) if is_settled => self.sectors,
-            _ => 0,
+    ) -> bool {
+        let Some(written) = self.writes.get(&version.write) else {
+            return true;
+        };
+        match survivors.get(&version.write) {
+            Some(count) => sector - written.first < *count,
+            None => written.left == 0 || cut.torn && version.stage.is_persisted(),
         }
     }
-}
 
-/// Returns the index of the first planned version. Searches backwards: thousands may precede it.
-fn first_planned(versions: &[Version], writes: &BTreeMap<u64, CachedWrite>) -> usize {
-    let is_carried_out = |version: &Version| {
-        let write = version.write.and_then(|write| writes.get(&write));
-        write.is_none_or(|write| !write.is_planned)
-    };
-    let last = versions.iter().rposition(is_carried_out);
-    last.map_or(0, |last| last + 1)
-}
-
-impl Cache {
     /// Keeps the `data` of a write, in sectors of `sector` bytes, until it is carried out.
     pub fn plan(&mut self, write: WriteId, data: &[u8], sector: u64) {
         let Some(written) = self.writes.get_mut(&write.0) else {
@@ -465,42 +482,35 @@ impl Cache {
         };
         written.is_planned = true;
         for (at, data) in (written.first..).zip(data.chunks_exact(sector as usize)) {
-            self.versions += 1;
-            self.unacknowledged += 1;
-            written.versions += 1;
-            self.sectors.entry(at).or_default().push(Version {
-                write: Some(write.0),
-                content: data.into(),
-                is_persisted: false,
-            });
+            self.insert(
+                write.0,
+                (at, PLANNED + write.0),
+                data.into(),
+                Stage::Arriving,
+            );
         }
     }
 
     /// Returns the first sector and the data of a planned write.
     pub fn planned_data(&self, write: WriteId) -> Option<(u64, Vec<u8>)> {
         let written = self.writes.get(&write.0).filter(|own| own.is_planned)?;
-        let range = written.first..written.first + written.sectors;
-        let is_own = |version: &&Version| version.write == Some(write.0);
-        let sectors = self.sectors.range(range);
-        let own = sectors.filter_map(|(_, versions)| versions.iter().rfind(is_own));
-        let data = own.flat_map(|version| version.content.iter().copied());
-        Some((written.first, data.collect()))
+        let keys = self.keys(write);
+        let own = keys.iter().filter_map(|key| self.versions.get(key));
+        let data: Vec<&[u8]> = own.map(|version| &*version.content).collect();
+        Some((written.first, data.concat()))
     }
 
     /// Marks a planned write as carried out: its data have replaced `before`.
     pub fn mark_carried_out(&mut self, write: WriteId, before: &[u8], sector: u64) {
-        let Some(&CachedWrite { first, sectors, .. }) = self.writes.get(&write.0) else {
-            return;
-        };
-        let range = self.sectors.range_mut(first..first + sectors);
-        for ((_, versions), before) in range.zip(before.chunks_exact(sector as usize)) {
-            let is_own = |version: &Version| version.write == Some(write.0);
-            if let Some(own) = versions.iter().rposition(is_own) {
-                let index = first_planned(versions, &self.writes);
-                let mut version = versions.remove(own);
-                version.content = before.into();
-                versions.insert(index, version);
-            }
+        let before = before.chunks_exact(sector as usize);
+        for (key, before) in self.keys(write).into_iter().zip(before) {
+            let Some(version) = self.versions.remove(&key) else {
+                continue;
+            };
+            self.stages.remove(&(key.0, version.stage, key.1));
+            self.unacknowledged -= 1;
+            let position = self.next_number();
+            self.insert(write.0, (key.0, position), before.into(), version.stage);
         }
         if let Some(written) = self.writes.get_mut(&write.0) {
             written.is_planned = false;
@@ -512,30 +522,5 @@ impl Cache {
         let writes = self.writes.iter();
         let planned = writes.filter(|(_, written)| written.is_planned);
         planned.map(|(number, _)| WriteId(*number)).collect()
-    }
-
-    /// Drops a planned write that has failed or was aborted. Makes any other write safe.
-    pub fn withdraw(&mut self, write: WriteId) {
-        let Some(&written) = self.writes.get(&write.0) else {
-            return;
-        };
-        if !written.is_planned {
-            return self.make_safe(write);
-        }
-        self.writes.remove(&write.0);
-        if written.acknowledged.is_none() {
-            self.unacknowledged -= written.versions;
-        }
-        for sector in written.first..written.first + written.sectors {
-            let Some(versions) = self.sectors.get_mut(&sector) else {
-                continue;
-            };
-            let before = versions.len();
-            versions.retain(|version| version.write != Some(write.0));
-            self.versions -= (before - versions.len()) as u64;
-            if versions.is_empty() {
-                self.sectors.remove(&sector);
-            }
-        }
     }
 }

@@ -54,7 +54,7 @@ impl DataPath {
 
     /// Returns the number of kept sector versions; a sector written twice counts twice.
     pub fn version_count(&self) -> u64 {
-        self.cache.as_ref().map_or(0, |cache| cache.versions)
+        self.cache.as_ref().map_or(0, Cache::version_count)
     }
 
     /// Returns true if no further large write should start, because too many versions are kept for
@@ -129,7 +129,7 @@ impl DataPath {
         if let Some(cache) = &mut self.cache {
             cache.mark_acknowledged(write);
             if is_safe {
-                cache.make_safe(write);
+                cache.remove(write);
             }
         }
     }
@@ -156,7 +156,7 @@ impl DataPath {
         write
     }
 
-    /// Stores the data of a planned write.
+    /// Stores the data of a planned write. If the store fails, drops the write.
     pub fn carry_out(&mut self, write: WriteId) -> io::Result<()> {
         let Some(cache) = &mut self.cache else {
             return Ok(());
@@ -166,28 +166,25 @@ impl DataPath {
         };
         let offset = first * self.sector;
         let mut before = vec![0; data.len()];
-        self.store.read(offset, &mut before)?;
-        self.store.write(offset, &data)?;
-        cache.mark_carried_out(write, &before, self.sector);
-        Ok(())
+        let read = self.store.read(offset, &mut before);
+        let stored = read.and_then(|()| self.store.write(offset, &data));
+        match stored {
+            Ok(()) => cache.mark_carried_out(write, &before, self.sector),
+            Err(_) => cache.remove(write),
+        }
+        stored
     }
 
     /// Drops a planned write; makes any other write permanent.
     pub fn withdraw(&mut self, write: WriteId) {
         if let Some(cache) = &mut self.cache {
-            cache.withdraw(write);
+            cache.remove(write);
         }
     }
 
-    /// Discards data, which then read as zeroes. On the media, earlier writes take effect first.
+    /// Discards data, which then read as zeroes. On the media, earlier writes take effect first: a
+    /// power cut that reverts one of them also reverts the trim.
     pub fn trim(&mut self, offset: u64, length: u64) -> io::Result<()> {
-        if let Some(cache) = &mut self.cache {
-            for sector in cache.changed_sectors(offset / self.sector, length / self.sector) {
-                let mut before = vec![0; self.sector as usize];
-                self.store.read(sector * self.sector, &mut before)?;
-                cache.record_trim(sector, before.into());
-            }
-        }
         self.store.zero(offset, length, true)
     }
 
@@ -208,16 +205,17 @@ impl DataPath {
     pub fn cut(&mut self, cut: &PowerCut) -> io::Result<Losses> {
         // Planned writes must be in the store, because parts of them may have reached the media.
         let planned = self.cache.as_ref().map(Cache::planned_writes);
+        let mut result = Ok(());
         for write in planned.into_iter().flatten() {
-            self.carry_out(write)?;
+            result = result.and(self.carry_out(write));
         }
         let Some(cache) = &mut self.cache else {
             return Ok(Losses::default());
         };
         let (reverted, losses) = cache.cut(cut);
         for (sector, before) in reverted {
-            self.store.write(sector * self.sector, &before)?;
+            result = result.and(self.store.write(sector * self.sector, &before));
         }
-        Ok(losses)
+        result.map(|()| losses)
     }
 }

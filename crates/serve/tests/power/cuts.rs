@@ -399,36 +399,50 @@ fn a_drive_keeps_no_more_than_its_buffer_holds() {
 fn a_trim_takes_effect_after_the_writes_before_it() {
     let store = Box::new(SparseStore::empty(1 << 20));
     let mut data = DataPath::new(store, Bytes(SECTOR), Some(CAPACITY), true);
-    let byte = |data: &mut DataPath| {
+    let cut = |data: &mut DataPath| {
+        data.cut(&PowerCut::default()).expect("memory");
         let mut sector = [0; SECTOR as usize];
         data.store.read(0, &mut sector).expect("memory");
         sector[0]
     };
-    let write = |data: &mut DataPath, fill: u8| {
+    let write = |data: &mut DataPath, fill: u8, is_safe: bool| {
         let write = data.open(0, SECTOR);
         data.write_part(write, 0, &[fill; SECTOR as usize])
             .expect("memory");
         data.mark_submitted(write);
-        data.mark_acknowledged(write, false);
+        data.mark_acknowledged(write, is_safe);
     };
     let persisted = [Persisted {
         first: Lbn(0),
         sectors: SectorCount(1),
     }];
-    write(&mut data, 1);
+    write(&mut data, 9, true);
+    write(&mut data, 1, false);
     data.trim(0, SECTOR).expect("memory");
-    write(&mut data, 2);
+    write(&mut data, 2, false);
     // The first write reaches the media, and with it the trim.
     data.mark_persisted(&persisted);
-    data.cut(&PowerCut::default()).expect("memory");
-    assert_eq!(byte(&mut data), 0);
-    write(&mut data, 3);
+    assert_eq!(cut(&mut data), 0);
+    // A write is lost, and with it the trim, even if it is repeated.
+    write(&mut data, 8, true);
+    write(&mut data, 3, false);
     data.trim(0, SECTOR).expect("memory");
-    data.cut(&PowerCut::default()).expect("memory");
-    assert_eq!(byte(&mut data), 0);
-    write(&mut data, 4);
+    data.trim(0, SECTOR).expect("memory");
+    assert_eq!(cut(&mut data), 8);
+    // A flush makes the write safe, and with it the trim.
+    write(&mut data, 4, false);
+    data.trim(0, SECTOR).expect("memory");
+    data.complete_flush(data.flush_mark());
+    write(&mut data, 5, false);
+    assert_eq!(cut(&mut data), 0);
+    write(&mut data, 6, false);
     data.mark_persisted(&persisted);
-    write(&mut data, 5);
-    data.cut(&PowerCut::default()).expect("memory");
-    assert_eq!(byte(&mut data), 4);
+    write(&mut data, 7, false);
+    assert_eq!(cut(&mut data), 6);
+    // Without writes before it, a trim cannot be lost.
+    data.trim(0, SECTOR).expect("memory");
+    let planned = data.plan(0, &[7; SECTOR as usize]);
+    data.trim(0, SECTOR).expect("memory");
+    data.carry_out(planned).expect("memory");
+    assert_eq!(cut(&mut data), 0);
 }

@@ -3,9 +3,12 @@
 mod aborted;
 mod client;
 mod cuts;
+mod growth;
 mod initiator;
 mod killed;
+mod limits;
 mod model;
+mod orders;
 mod recorded;
 mod served;
 mod unit;
