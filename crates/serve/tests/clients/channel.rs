@@ -19,6 +19,8 @@ struct State {
     to_server: VecDeque<u8>,
     to_client: Vec<u8>,
     is_blocked: bool,
+    /// True if the channel keeps output, as with TLS, instead of refusing it.
+    keeps_output: bool,
 }
 
 impl Wire {
@@ -39,6 +41,11 @@ impl Wire {
     /// Makes the client stop reading.
     pub fn block(&self) {
         self.0.borrow_mut().is_blocked = true;
+    }
+
+    /// Makes the client stop reading, and the channel keep what it does not read.
+    pub fn keep_output(&self) {
+        self.0.borrow_mut().keeps_output = true;
     }
 
     /// Returns true if the server has closed its end.
@@ -64,6 +71,10 @@ impl Channel for Wire {
         }
         state.to_client.extend(data);
         Ok(Some(data.len()))
+    }
+
+    fn has_output(&self) -> bool {
+        self.0.borrow().keeps_output
     }
 
     /// Input is kept as on a connection with TLS.

@@ -1,11 +1,14 @@
 //! The memory for the data of all sessions has a limit, which hostile ones cannot exceed.
 
+use std::time::Instant;
+
 use diskarm_serve::iscsi::{MAX_COST, SESSION_MEMORY, SHARED_MEMORY, SharedMemory};
+use diskarm_serve::{Service as _, Session as _};
 use diskarm_wire::iscsi::{Message, NopOut, Serial, Tag};
 use diskarm_wire::status;
 
 use crate::bench::{Initiator, Target, WRITE, bytes, transfer};
-use crate::session::data_out;
+use crate::session::{data_out, response};
 
 const SESSIONS: usize = 64;
 /// Data of the commands in these tests, in bytes.
@@ -84,6 +87,30 @@ fn early_messages_and_queued_answers_take_memory() {
     let received = target.send(initiator.number, &bytes(&Message::NopOut(ping(first)), &[]));
     assert_eq!(received.len(), 64);
     assert_eq!(memory.used(), 0);
+}
+
+/// The unit has the data of a started command, so its memory must be counted until it ends.
+#[test]
+fn data_for_a_started_command_do_not_end_it() {
+    let mut target = Target::new("");
+    let mut initiator = target.log_in("a", &[]);
+    let write = initiator.command(&transfer(WRITE, 0, 1), 512, true);
+    let more = data_out(write.tag, Tag::NONE, 1, 512, true);
+    let sent = [
+        bytes(&Message::Command(write), &[1; 512]),
+        bytes(&Message::DataOut(more), &[2; 512]),
+    ]
+    .concat();
+    let session = target.session(initiator.number);
+    session.room()[..sent.len()].copy_from_slice(&sent);
+    session.filled(sent.len());
+    for _ in 0..2 {
+        let (service, sessions) = (&mut target.service, &mut target.sessions);
+        let handled = service.handle_next(initiator.number, sessions, Instant::now());
+        assert!(handled.is_ok_and(|has_message| has_message));
+    }
+    let received = target.send(initiator.number, &[]);
+    assert_eq!(response(&received).0.scsi_status, status::GOOD);
 }
 
 /// Returns the peak of the memory of this process, in bytes.
