@@ -11,7 +11,8 @@ use diskarm_fuzz::Connections;
 use diskarm_serve::iscsi::{Accounts, Connection, Iscsi, IscsiTarget, target_name};
 use diskarm_serve::store::SparseStore;
 use diskarm_serve::{
-    Clients, Export, Facts, Handshake, HandshakeStep, Service, Session as _, Waker,
+    Clients, Exchange as _, ExchangeStep, Export, Facts, Handshake as _, Service, Session as _,
+    Waker,
 };
 use diskarm_wire::iscsi::text::Writer;
 use diskarm_wire::iscsi::{Lengths, LoginRequest, Message, Serial, Tag, padded, stage};
@@ -62,10 +63,10 @@ fn enter(mut data: &[u8], accounts: Option<Accounts>) {
         login.received(&part[..part.len().min(login.room())]);
         loop {
             match login.step(&[facts()], false) {
-                HandshakeStep::Wait if login.output().is_empty() => break,
-                HandshakeStep::Wait => {}
-                HandshakeStep::Close | HandshakeStep::Chosen(..) => return,
-                HandshakeStep::StartTls => panic!("iSCSI knows no TLS"),
+                ExchangeStep::Wait if login.output().is_empty() => break,
+                ExchangeStep::Wait => {}
+                ExchangeStep::Close | ExchangeStep::Chosen(..) => return,
+                ExchangeStep::StartTls => panic!("iSCSI knows no TLS"),
             }
             let count = login.output().len();
             assert!(count < 1 << 20);
@@ -107,7 +108,7 @@ fn connection(target: &Iscsi, name: &str, tsih: u16) -> Box<Connection> {
     let header = Message::LoginRequest(request).emit(Lengths::of_data(length));
     login.received(&[&header, &data[..padded(length)]].concat());
     match login.step(&[facts()], false) {
-        HandshakeStep::Chosen(_, connection) => connection,
+        ExchangeStep::Chosen(_, connection) => connection,
         _ => panic!("a login that is valid failed"),
     }
 }
@@ -130,7 +131,8 @@ fn serve(mut data: &[u8]) {
     let mut sessions = Connections(three);
     let mut expected = [[0, 0, 0, 1]; COUNT];
     for number in 0..COUNT {
-        assert!(service.open(number, &mut sessions).is_empty());
+        let replaced = service.open(number, &mut sessions, Instant::now());
+        assert!(replaced.is_empty());
     }
     while let [how, length, ..] = *data {
         data = &data[2..];
@@ -159,7 +161,7 @@ fn serve(mut data: &[u8]) {
         let mut is_open = true;
         loop {
             let taken = service.handle_next(number, &mut sessions, Instant::now());
-            service.serve_due(&mut sessions);
+            service.serve_due(&mut sessions, Instant::now());
             for number in 0..COUNT {
                 let Some(session) = sessions.get_mut(number) else {
                     continue;
@@ -182,7 +184,7 @@ fn serve(mut data: &[u8]) {
             .is_some_and(|session| session.has_ended());
         if !is_open || is_over {
             let session = sessions.0[number].take();
-            service.close(number, *session.expect("a session"));
+            service.close(number, *session.expect("a session"), Instant::now());
         }
     }
 }

@@ -11,7 +11,8 @@ use diskarm_fuzz::Connections;
 use diskarm_serve::nbd::{Encryption, Nbd, NbdHandshake, NbdSession, NegotiatedExport};
 use diskarm_serve::store::SparseStore;
 use diskarm_serve::{
-    Clients, Export, Facts, Handshake, HandshakeStep, Protocol as _, Service, Session as _, Waker,
+    Clients, Exchange, ExchangeStep, Export, Facts, Handshake, Protocol as _, Service,
+    Session as _, Waker,
 };
 use diskarm_wire::nbd::Headers;
 use diskarm_wire::nbd::message::{Chunk, Simple};
@@ -47,19 +48,19 @@ fn next<'a>(data: &mut &'a [u8]) -> Option<(usize, &'a [u8])> {
 fn enter(data: &mut &[u8], encryption: Encryption, facts: &Facts) -> Option<Box<NbdSession>> {
     let mut handshake = NbdHandshake::new(encryption);
     while let Some((_, part)) = next(data) {
-        assert!(Handshake::room(&handshake) >= part.len());
-        Handshake::received(&mut handshake, part);
+        assert!(Exchange::room(&handshake) >= part.len());
+        Exchange::received(&mut handshake, part);
         loop {
             match Handshake::step(&mut handshake, std::slice::from_ref(facts), false) {
-                HandshakeStep::Wait if Handshake::output(&handshake).is_empty() => break,
-                HandshakeStep::Wait => {}
-                HandshakeStep::Chosen(_, session) => return Some(session),
+                ExchangeStep::Wait if Exchange::output(&handshake).is_empty() => break,
+                ExchangeStep::Wait => {}
+                ExchangeStep::Chosen(_, session) => return Some(session),
                 // What follows is for TLS.
-                HandshakeStep::StartTls | HandshakeStep::Close => return None,
+                ExchangeStep::StartTls | ExchangeStep::Close => return None,
             }
-            let count = Handshake::output(&handshake).len();
+            let count = Exchange::output(&handshake).len();
             assert!(count < 1 << 16);
-            Handshake::sent(&mut handshake, count);
+            Exchange::sent(&mut handshake, count);
         }
     }
     None
@@ -112,8 +113,8 @@ fn serve(
         let mut output = Vec::new();
         let is_open = loop {
             let taken = service.handle_next(number, &mut clients, Instant::now());
-            service.serve_due(&mut clients);
-            service.continue_work(&mut clients);
+            service.serve_due(&mut clients, Instant::now());
+            service.continue_work(&mut clients, Instant::now());
             let session = clients.get_mut(number).expect("it is there");
             while service.fill(session).is_ok() && !session.output().is_empty() {
                 let count = session.output().len();
@@ -133,12 +134,12 @@ fn serve(
         assert!(!is_open || service.is_answered(number, session));
         if !is_open {
             let session = clients.0[number].take();
-            service.close(number, *session.expect("it is there"));
+            service.close(number, *session.expect("it is there"), Instant::now());
         }
     }
     for number in clients.numbers() {
         let session = clients.0[number].take();
-        service.close(number, *session.expect("it is there"));
+        service.close(number, *session.expect("it is there"), Instant::now());
     }
     assert!(service.is_idle());
 }

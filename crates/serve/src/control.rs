@@ -1,17 +1,16 @@
 //! The control socket, on which exports receive commands outside the storage protocol.
 //!
 //! A client sends a line of text, such as `power-cut(export=db, torn=yes)`, and receives a line of
-//! JSON: an object that contains the result or an `error`. A thread for each client passes commands
-//! to the threads of the exports.
+//! JSON: an object that contains the result or an `error`. One thread passes the commands of all
+//! clients to the threads of the exports.
 
-use std::io::{self, BufRead, BufReader, Read, Write};
+use std::fmt;
+use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::time::Instant as HostInstant;
-use std::{fmt, thread};
 
 use diskarm_core::text::{Args, Call, InputError, quantity};
 use diskarm_core::units::{Lbn, Span};
@@ -26,6 +25,7 @@ use crate::power::{
 };
 use crate::sockets::Listener;
 use crate::statistics::{Access, ExportStatistics, Statistics};
+use crate::text_server::{TextAnswer, serve_texts};
 
 #[derive(Clone, Debug)]
 pub enum Reply {
@@ -143,12 +143,6 @@ fn check_range(injected: &InjectedFault, facts: &Facts) -> Result<(), String> {
     ))
 }
 
-/// Maximum length of a line, in bytes.
-const MAX_LINE: u64 = 1 << 12;
-
-/// Maximum number of clients; further ones are disconnected.
-const MAX_CLIENTS: usize = 16;
-
 /// A handle with which any thread can send commands to an export.
 #[derive(Clone)]
 pub struct ExportHandle {
@@ -186,44 +180,22 @@ pub struct ControlServer {
 }
 
 impl ControlServer {
-    /// Serves clients in background threads until the program ends.
+    /// Answers each line of the clients in the background until the program ends.
     pub fn listen(self, listener: Listener) -> io::Result<()> {
-        let this = Arc::new(self);
-        let run = move || {
-            let clients = Arc::new(AtomicUsize::new(0));
-            while let Ok(stream) = listener.accept_unix() {
-                if clients.fetch_add(1, Ordering::Relaxed) >= MAX_CLIENTS {
-                    clients.fetch_sub(1, Ordering::Relaxed);
-                    continue;
-                }
-                let (this, clients) = (Arc::clone(&this), Arc::clone(&clients));
-                let client = thread::Builder::new().name("control".to_owned());
-                // If no thread can be started, the client is disconnected.
-                let _ = client.spawn(move || {
-                    let _ = this.serve(&stream);
-                    clients.fetch_sub(1, Ordering::Relaxed);
-                });
-            }
-        };
-        let thread = thread::Builder::new().name("control".to_owned());
-        thread.spawn(run)?;
-        Ok(())
-    }
-
-    /// Answers a client until it disconnects or sends a line that is too long.
-    fn serve(&self, stream: &UnixStream) -> io::Result<()> {
-        let mut reader = BufReader::new(stream);
-        loop {
-            let mut line = String::new();
-            let count = reader.by_ref().take(MAX_LINE).read_line(&mut line)?;
-            if count == 0 || !line.ends_with('\n') {
-                return Ok(());
-            }
-            let result = self.answer(&line);
-            let answer = result.unwrap_or_else(|error| json!({ "error": error }));
-            let mut stream = stream;
-            stream.write_all(format!("{answer}\n").as_bytes())?;
-        }
+        serve_texts("control", listener, move |input| {
+            let end = input.iter().position(|byte| *byte == b'\n')?;
+            let line = str::from_utf8(&input[..end]).ok();
+            let text = line.map(|line| {
+                let result = self.answer(line);
+                let answer = result.unwrap_or_else(|error| json!({ "error": error }));
+                format!("{answer}\n")
+            });
+            Some(TextAnswer {
+                length: end + 1,
+                text,
+                is_last: false,
+            })
+        })
     }
 
     fn answer(&self, line: &str) -> Result<Value, String> {

@@ -15,6 +15,7 @@ use diskarm_core::units::Span;
 use slab::Slab;
 
 use crate::control::{Command, PowerControl, Reply};
+use crate::panics::contain;
 use crate::statistics::Statistics;
 
 /// Time after which a connection gives way to others. One message may take longer.
@@ -72,6 +73,8 @@ pub struct Engine<D: Service, C> {
     connections: Connections<D::Session, C>,
     /// The time by which the service must end; `None` until it is stopped.
     stop_deadline: Option<HostInstant>,
+    /// Number of panics, each of which has closed a connection.
+    panics: u64,
 }
 
 impl<D: Service, C: Channel> Engine<D, C> {
@@ -80,7 +83,21 @@ impl<D: Service, C: Channel> Engine<D, C> {
             service,
             connections: Connections::new(),
             stop_deadline: None,
+            panics: 0,
         }
+    }
+
+    pub const fn is_stopping(&self) -> bool {
+        self.stop_deadline.is_some()
+    }
+
+    /// Drops all connections.
+    pub fn into_service(self) -> D {
+        self.service
+    }
+
+    pub const fn panics(&self) -> u64 {
+        self.panics
     }
 
     /// Adds a connection; returns its number. Drops it if the service is stopping or has no power.
@@ -209,9 +226,18 @@ impl<D: Service, C: Channel> Engine<D, C> {
         self.pump(number, clock);
     }
 
+    /// Serves a connection, and closes it if that panics.
+    fn pump(&mut self, number: usize, clock: Clock<'_>) {
+        let consequence = "a client was disconnected";
+        if contain(consequence, || self.handle_requests(number, clock)).is_none() {
+            self.panics += 1;
+            self.close(number, clock());
+        }
+    }
+
     /// Handles the requests of a connection and sends the replies, until input, room or the turn
     /// runs out.
-    fn pump(&mut self, number: usize, clock: Clock<'_>) {
+    fn handle_requests(&mut self, number: usize, clock: Clock<'_>) {
         let mut now = clock();
         let end = now + MAX_TURN;
         if let Some(connection) = self.connections.get_mut(number) {
@@ -268,8 +294,8 @@ impl<D: Service, C: Channel> Engine<D, C> {
             let Some(connection) = self.connections.get_mut(number) else {
                 continue;
             };
-            let session = &mut connection.session;
-            if connection.is_pinged || !session.output().is_empty() || session.is_receiving() {
+            let is_receiving = connection.session.is_receiving();
+            if connection.is_pinged || connection.has_output() || is_receiving {
                 self.close(number, now);
                 continue;
             }
@@ -371,7 +397,8 @@ pub trait Session: Send + 'static {
     /// Returns true if the connection has ended as its protocol specifies.
     fn has_ended(&self) -> bool;
 
-    /// Returns true if the client has sent only a part of a message or of its data.
+    /// Returns true if the client has sent only a part of a message or of its data. A message that
+    /// is complete waits for other clients or the device.
     fn is_receiving(&self) -> bool;
 
     /// Pings the client; returns false if the protocol has no ping.

@@ -8,6 +8,7 @@
 mod connection;
 mod frame;
 mod login;
+mod memory;
 mod parameters;
 mod register;
 mod security;
@@ -24,6 +25,7 @@ use crate::server::Protocol;
 use crate::sockets::Stream;
 pub use connection::Connection;
 pub use login::Login;
+pub use memory::{SESSION_MEMORY, SHARED_MEMORY, SharedMemory};
 pub use parameters::{MAX_CONNECTIONS, MAX_RECEIVE, TARGET, is_target_name, target_name};
 use register::{Register, Settings};
 pub use security::{Account, Accounts};
@@ -33,6 +35,7 @@ pub use unit::{Disk, InstantDevice, UnitStore};
 
 pub struct Iscsi {
     settings: Arc<Settings>,
+    memory: SharedMemory,
 }
 
 impl Iscsi {
@@ -44,6 +47,7 @@ impl Iscsi {
         };
         Self {
             settings: Arc::new(settings),
+            memory: SharedMemory::default(),
         }
     }
 
@@ -63,6 +67,7 @@ impl Protocol for Iscsi {
     }
 
     fn serve(&self, export: Export<Disk>, waker: Waker) -> io::Result<IscsiTarget> {
-        IscsiTarget::new(export, waker)
+        let target = IscsiTarget::new(export, waker)?;
+        Ok(target.with_memory(self.memory.clone()))
     }
 }

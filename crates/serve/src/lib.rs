@@ -7,18 +7,22 @@
 
 pub mod control;
 mod engine;
+mod exchange;
 mod export;
 mod export_spec;
 pub mod iscsi;
 mod metrics;
 pub mod nbd;
 mod nonblocking;
+mod panics;
 pub mod power;
+mod reception;
 mod recording;
 mod server;
 mod sockets;
 mod statistics;
 pub mod store;
+mod text_server;
 mod timeline;
 mod tls;
 mod worker;
@@ -27,17 +31,19 @@ pub use engine::{
     Channel, Clients, Connection, ConnectionError, Engine, MAX_IDLE, MAX_SILENCE, MAX_TURN, Permit,
     Ready, Service, Session,
 };
+pub use exchange::{Exchange, ExchangeLimits, ExchangeStep, Exchanges, Host, PendingExchange};
 pub use export::{DeviceFactory, Export, Facts, PowerConfig, Timing};
 pub use export_spec::{DEFAULT_POLICY, ExportSpec, Pace};
 pub use metrics::{open_metrics, serve_metrics};
 pub use nonblocking::{WakeReceiver, Waker};
 pub use recording::{Recorder, Tap, Tappable};
 pub use server::{
-    DEFAULT_MAX_CONNECTIONS, Handshake, HandshakeStep, Protocol, Server, Stopper, Watcher,
+    DEFAULT_MAX_CONNECTIONS, HANDSHAKE_LIMITS, Handshake, Protocol, Server, Stopper, Watcher,
 };
 pub use sockets::{Address, Listener, Stream};
 pub use statistics::{
     Access, Counts, ExportStatistics, Lateness, RecordingSummary, Statistics, TOO_SLOW,
 };
+pub use text_server::{TEXT_LIMITS, TextAnswer, TextServer};
 pub use timeline::{Clock, EventSource, Speed, Timeline};
 pub use tls::{Tls, TlsError};

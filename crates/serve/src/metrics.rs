@@ -4,16 +4,12 @@
 //! (RFC 9112) supports only what a scraper needs, with one request per connection.
 
 use std::fmt::Write as _;
-use std::io::{self, BufRead, BufReader, Read, Write};
-use std::net::{TcpListener, TcpStream};
-use std::thread;
-use std::time::Duration;
+use std::io;
 
+use crate::sockets::Listener;
 use crate::statistics::{ExportStatistics, Lateness};
+use crate::text_server::{TextAnswer, serve_texts};
 
-/// Maximum length of a request up to its empty line, in bytes.
-const MAX_HEAD: u64 = 8 << 10;
-const TIMEOUT: Duration = Duration::from_secs(2);
 const TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 struct Family {
@@ -131,35 +127,28 @@ fn escape(text: &str) -> String {
         .replace('\n', "\\n")
 }
 
-/// Answers `GET /metrics` with `text` in a background thread until `text` returns `None`.
+/// Answers `GET /metrics` with `text` in the background until the program ends. Disconnects clients
+/// without an answer if there is no text.
 pub fn serve_metrics(
-    listener: TcpListener,
+    listener: Listener,
     text: impl Fn() -> Option<String> + Send + 'static,
 ) -> io::Result<()> {
-    let thread = thread::Builder::new().name("metrics".to_owned());
-    thread.spawn(move || {
-        for stream in listener.incoming() {
-            let Some(text) = text() else { return };
-            // A client that disconnects or stays silent gets no answer.
-            let _ = stream.and_then(|stream| answer(stream, &text));
-        }
-    })?;
-    Ok(())
+    serve_texts("metrics", listener, move |input| {
+        let input = String::from_utf8_lossy(input);
+        // The other lines are read because closing the socket with unread input would discard the
+        // answer.
+        let mut lines = input.split_inclusive('\n');
+        lines.position(|line| matches!(line, "\r\n" | "\n"))?;
+        Some(TextAnswer {
+            length: 0,
+            text: text().map(|text| answer(&input, &text)),
+            is_last: true,
+        })
+    })
 }
 
-fn answer(mut stream: TcpStream, text: &str) -> io::Result<()> {
-    stream.set_read_timeout(Some(TIMEOUT))?;
-    stream.set_write_timeout(Some(TIMEOUT))?;
-    let mut lines = BufReader::new((&stream).take(MAX_HEAD)).lines();
-    let request = lines.next().transpose()?.unwrap_or_default();
-    // The other lines are read because closing the socket with unread input would discard the
-    // answer.
-    for line in lines {
-        if line?.is_empty() {
-            break;
-        }
-    }
-    let mut words = request.split(' ');
+fn answer(request: &str, text: &str) -> String {
+    let mut words = request.split_whitespace();
     let (status, body) = match (words.next(), words.next()) {
         (Some("GET"), Some("/metrics")) => ("200 OK", text),
         (Some("GET"), Some(_)) => ("404 Not Found", "The only path is /metrics.\n"),
@@ -167,8 +156,7 @@ fn answer(mut stream: TcpStream, text: &str) -> io::Result<()> {
     };
     let kind = if body == text { TYPE } else { "text/plain" };
     let length = body.len();
-    write!(
-        stream,
+    format!(
         "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\n\
          Connection: close\r\n\r\n{body}"
     )
@@ -176,9 +164,13 @@ fn answer(mut stream: TcpStream, text: &str) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use std::io::{Read, Write};
+    use std::net::TcpStream;
+
     use diskarm_core::units::Span;
 
     use super::*;
+    use crate::sockets::Address;
     use crate::statistics::{Counts, Statistics};
 
     fn statistics() -> ExportStatistics {
@@ -220,8 +212,9 @@ mod tests {
 
     #[test]
     fn only_the_metrics_path_exists() {
-        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-        let address = listener.local_addr().expect("an address");
+        let address = Address::parse("127.0.0.1:0").expect("an address");
+        let listener = Listener::bind(&address).expect("a port");
+        let address = listener.tcp_address().expect("an address");
         serve_metrics(listener, || Some("text\n".to_owned())).expect("a thread");
         let ask = |request: &str| {
             let mut stream = TcpStream::connect(address).expect("a listening server");

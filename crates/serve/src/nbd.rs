@@ -8,6 +8,7 @@ mod session;
 use std::io;
 
 use diskarm_core::device::Device;
+use diskarm_wire::nbd::MAX_STRING;
 
 use crate::export::Export;
 use crate::nonblocking::Waker;
@@ -43,6 +44,13 @@ impl Protocol for Nbd {
     }
 
     fn serve(&self, export: Export, waker: Waker) -> io::Result<NbdExport> {
+        let length = export.facts.name.len();
+        if length > MAX_STRING {
+            return Err(io::Error::other(format!(
+                "the name of an export has {length} bytes, and NBD allows {MAX_STRING}: choose a \
+                 shorter name"
+            )));
+        }
         NbdExport::new(export, waker)
     }
 }

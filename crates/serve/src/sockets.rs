@@ -1,10 +1,13 @@
 //! Listening sockets and connections, over TCP and Unix sockets.
 
 use std::io::{self, ErrorKind, Read, Write};
-use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
+use std::net::{SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rustix::net::sockopt;
 
 use crate::engine::Channel;
 use crate::nonblocking::is_retryable;
@@ -143,21 +146,12 @@ impl Listener {
         }
     }
 
-    /// Waits for a connection to a Unix socket; returns it in blocking mode. Fails for a TCP
-    /// socket.
-    pub fn accept_unix(&self) -> io::Result<UnixStream> {
-        let ListeningSocket::Unix(socket) = &self.socket else {
-            return Err(io::Error::other("not a Unix socket"));
-        };
-        socket.set_nonblocking(false)?;
-        socket.accept().map(|(stream, _)| stream)
-    }
-
     pub fn accept(&self) -> io::Result<Option<Stream>> {
         let accepted = match &self.socket {
             ListeningSocket::Tcp(socket) => socket.accept().and_then(|(stream, _)| {
                 stream.set_nodelay(true)?;
                 stream.set_nonblocking(true)?;
+                keep_alive(&stream)?;
                 let local = stream.local_addr();
                 let address = local.map_or_else(|_| String::new(), |address| address.to_string());
                 Ok(Stream::new(Box::new(stream), address))
@@ -175,6 +169,14 @@ impl Listener {
             Err(error) => Err(error),
         }
     }
+}
+
+/// Makes the system end the connection of a host that has not answered for 90 seconds.
+fn keep_alive(stream: &TcpStream) -> io::Result<()> {
+    sockopt::set_tcp_keepidle(stream, Duration::from_secs(60))?;
+    sockopt::set_tcp_keepintvl(stream, Duration::from_secs(10))?;
+    sockopt::set_tcp_keepcnt(stream, 3)?;
+    Ok(sockopt::set_socket_keepalive(stream, true)?)
 }
 
 /// Binds a Unix socket, replacing the file of a socket that has no listener.
@@ -344,5 +346,20 @@ mod tests {
         assert!(Listener::bind(&address).is_err());
         drop(listener);
         assert!(!path.exists());
+    }
+
+    #[test]
+    fn tcp_connections_are_kept_alive() {
+        let address = Address::parse("127.0.0.1:0").expect("an address");
+        let listener = Listener::bind(&address).expect("a port");
+        let address = listener.tcp_address().expect("an address");
+        let _client = TcpStream::connect(address).expect("a listening server");
+        let accepted = std::iter::repeat_with(|| listener.accept().expect("a listener"));
+        let stream = accepted.flatten().next().expect("a connection");
+        let time = |time: u64| Ok(Duration::from_secs(time));
+        assert_eq!(sockopt::socket_keepalive(&stream), Ok(true));
+        assert_eq!(sockopt::tcp_keepidle(&stream), time(60));
+        assert_eq!(sockopt::tcp_keepintvl(&stream), time(10));
+        assert_eq!(sockopt::tcp_keepcnt(&stream), Ok(3));
     }
 }

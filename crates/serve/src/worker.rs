@@ -13,6 +13,7 @@ use rustix::event::{PollFd, PollFlags};
 use crate::control::{Command, ExportHandle, Reply};
 use crate::engine::{Clock, Connection, Engine, Ready, Service, Session};
 use crate::nonblocking::{WakeReceiver, Waker, wait};
+use crate::panics::contain;
 use crate::sockets::Stream;
 use crate::statistics::Statistics;
 
@@ -107,6 +108,38 @@ struct Worker<D: Service> {
 impl<D: Service> Worker<D> {
     fn run(mut self) -> Statistics {
         set_timer_slack();
+        let name = match &*self.engine.service.facts().name {
+            "" => "the export".to_owned(),
+            name => format!("the export {name:?}"),
+        };
+        let consequence = format!("{name} has ended, and its clients were disconnected");
+        contain(&consequence, || self.serve());
+        let is_stopping = self.engine.is_stopping();
+        let service = self.engine.into_service();
+        let consequence = format!("the last writes to {name} may be lost");
+        let statistics = contain(&consequence, || service.finish()).unwrap_or_default();
+        if is_stopping {
+            return statistics;
+        }
+        for message in self.inbox {
+            match message {
+                Message::Control(command, answer) => {
+                    // The caller may have stopped waiting.
+                    let _ = answer.send(match command {
+                        Command::Statistics => Ok(Reply::Statistics(Box::new(statistics.clone()))),
+                        _ => Err(format!(
+                            "{name} has ended because of a fault in this program"
+                        )),
+                    });
+                }
+                Message::Stop => break,
+                Message::Connect(_) | Message::CloseIdle => {}
+            }
+        }
+        statistics
+    }
+
+    fn serve(&mut self) {
         let clock = &HostInstant::now;
         loop {
             let ready = self.sleep();
@@ -116,7 +149,6 @@ impl<D: Service> Worker<D> {
                 break;
             }
         }
-        self.engine.service.finish()
     }
 
     /// Waits until there is work; returns the connections that are ready.

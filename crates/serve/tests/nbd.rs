@@ -2,13 +2,13 @@
 
 use diskarm_core::testing::XorShift;
 use diskarm_core::units::{Bytes, SectorCount};
-use diskarm_serve::Handshake as _;
+use diskarm_serve::Exchange as _;
 use diskarm_serve::nbd::{
-    Encryption, Input, Job, JobKind, MAX_OUTSTANDING, NbdHandshake, NbdSession, NbdStep,
+    Encryption, Input, Job, JobKind, MAX_OUTSTANDING, Nbd, NbdHandshake, NbdSession, NbdStep,
     NegotiatedExport,
 };
 use diskarm_serve::store::{SparseStore, Store};
-use diskarm_serve::{Facts, Session as _};
+use diskarm_serve::{Export, Facts, Protocol as _, Session as _, Waker};
 use diskarm_wire::nbd::message::{Chunk, Extent, Failure, LongExtent, Simple, kind};
 use diskarm_wire::nbd::option::{
     AnswerHeader, Choice, Context, ExportInfo, ListedExport, OptionHeader, Queries, answer, code,
@@ -115,6 +115,44 @@ fn exports_are_listed_and_described() {
     assert_eq!(infos[2].1, b"\0\x01fixed");
     assert_eq!(infos[3].1, b"\0\x02the disk fixed");
     assert_eq!(infos[4].0, answer::ACK);
+}
+
+/// A stack of many devices has a description longer than NBD's strings.
+#[test]
+fn long_descriptions_are_shortened_to_whole_characters() {
+    let mut export = facts("");
+    // The limit of 4096 bytes is inside of a character.
+    export.description = "x".to_owned() + &"\u{e9}".repeat(1 << 18);
+    let expected = &export.description[..4095];
+    let mut handshake = new_handshake();
+    let mut ask = |number, data: &[u8]| {
+        handshake.received(&option(number, data));
+        let step = handshake.step(std::slice::from_ref(&export), false);
+        (answers(&mut handshake, number), step)
+    };
+    let (list, _) = ask(code::LIST, b"");
+    let listed = ListedExport::parse(&list[0].1).expect("an export");
+    assert_eq!(listed.description, expected);
+    let (infos, step) = ask(code::GO, &Choice::emit("", &[info::DESCRIPTION]));
+    assert_eq!(infos[2].1, [b"\0\x02", expected.as_bytes()].concat());
+    assert!(matches!(step, NbdStep::Negotiated(_)));
+}
+
+#[test]
+fn names_longer_than_those_of_nbd_are_refused_at_the_start() {
+    let serve = |length: usize| {
+        let export = Export {
+            facts: facts(&"x".repeat(length)),
+            store: Box::new(SparseStore::empty(BYTES)),
+            timing: None,
+            power: None,
+        };
+        let (waker, _) = Waker::new().expect("a socket");
+        Nbd::default().serve(export, waker)
+    };
+    assert!(serve(4096).is_ok());
+    let error = serve(4097).err().expect("an error").to_string();
+    assert!(error.contains("4097 bytes"), "{error}");
 }
 
 #[test]

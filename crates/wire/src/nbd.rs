@@ -9,6 +9,6 @@ pub mod message;
 pub mod option;
 
 pub use message::{
-    BadMagic, Command, CommandFlags, Error, ExtentFlags, Headers, MAX_STRING, Request,
+    BadMagic, Command, CommandFlags, Error, ExtentFlags, Headers, MAX_STRING, Request, shortened,
 };
 pub use option::{ClientFlags, ExportReply, Greeting, TransmissionFlags};

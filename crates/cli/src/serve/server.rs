@@ -2,7 +2,6 @@
 //! controls while it runs.
 
 use std::io::{self, IsTerminal, Write};
-use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::exit;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
@@ -236,7 +235,7 @@ impl Options {
             let uris = listeners.iter().map(|listener| uri(listener, spec));
             lines.extend(uris.map(|uri| format!("serving {drive} at {uri}")));
         }
-        if let Some(address) = metrics.as_ref().and_then(|socket| socket.local_addr().ok()) {
+        if let Some(address) = metrics.as_ref().and_then(Listener::tcp_address) {
             lines.push(format!("metrics at http://{address}/metrics"));
         }
         let signals = Signals::new([SIGTERM, SIGINT]).map_err(server_error)?;
@@ -275,7 +274,7 @@ impl Options {
         &self,
         server: Server,
         info: &Exports,
-        metrics: Option<TcpListener>,
+        metrics: Option<Listener>,
     ) -> io::Result<Vec<diskarm_serve::Statistics>> {
         let live = Live {
             exports: info.clone(),
@@ -474,7 +473,7 @@ impl Live {
         Some(self.exports.statistics(&served))
     }
 
-    fn serve_metrics(self, listener: TcpListener) -> io::Result<()> {
+    fn serve_metrics(self, listener: Listener) -> io::Result<()> {
         let text = move || Some(open_metrics(&self.statistics()?));
         serve_metrics(listener, text)
     }
@@ -522,10 +521,10 @@ impl Display {
 }
 
 /// Opens a socket for metrics at an address that other machines cannot reach.
-fn metrics_socket(address: &Address) -> Result<TcpListener, Error> {
+fn metrics_socket(address: &Address) -> Result<Listener, Error> {
     match address {
-        Address::Tcp(found) if !address.is_public() => {
-            TcpListener::bind(&found[..]).map_err(Error::io("listen", address))
+        Address::Tcp(_) if !address.is_public() => {
+            Listener::bind(address).map_err(Error::io("listen", address))
         }
         _ => Err(Error::Failed(format!(
             "`--metrics` needs an address HOST:PORT that other machines cannot reach, not {address}"

@@ -8,6 +8,7 @@ use diskarm_core::units::{Angle, Cylinder, Head, Lbn};
 use diskarm_wire::command::AddressFormat;
 use diskarm_wire::defect::{
     Address, Extended, Malformed, Physical, SUPPORTED_PAGES, TRANSLATE, Translate, Translated,
+    WHOLE_TRACK,
 };
 use diskarm_wire::sense::{Code, Key};
 use diskarm_wire::{Command, Sense};
@@ -157,25 +158,28 @@ pub(super) fn address(
     format: AddressFormat,
 ) -> Option<Address> {
     let position = physical(layout, at)?;
-    let bytes = Physical {
-        offset: position.offset * block_bytes as u32,
-        ..position
+    let bytes = || {
+        let offset = position.offset.checked_mul(block_bytes as u32)?;
+        Some(Physical { offset, ..position })
     };
-    let extended = |position| Extended {
-        position,
-        begins_run: false,
+    let extended = |position: Physical| {
+        let fits = position.offset < WHOLE_TRACK;
+        fits.then_some(Extended {
+            position,
+            begins_run: false,
+        })
     };
-    match format {
-        AddressFormat::ShortBlock => Some(Address::ShortBlock(u32::try_from(block?).ok()?)),
-        AddressFormat::LongBlock => Some(Address::LongBlock(block?)),
-        AddressFormat::BytesFromIndex => Some(Address::BytesFromIndex(bytes)),
-        AddressFormat::PhysicalSector => Some(Address::PhysicalSector(position)),
+    Some(match format {
+        AddressFormat::ShortBlock => Address::ShortBlock(u32::try_from(block?).ok()?),
+        AddressFormat::LongBlock => Address::LongBlock(block?),
+        AddressFormat::BytesFromIndex => Address::BytesFromIndex(bytes()?),
+        AddressFormat::PhysicalSector => Address::PhysicalSector(position),
         AddressFormat::ExtendedBytesFromIndex => {
-            Some(Address::ExtendedBytesFromIndex(extended(bytes)))
+            Address::ExtendedBytesFromIndex(extended(bytes()?)?)
         }
         AddressFormat::ExtendedPhysicalSector => {
-            Some(Address::ExtendedPhysicalSector(extended(position)))
+            Address::ExtendedPhysicalSector(extended(position)?)
         }
-        AddressFormat::VendorSpecific => None,
-    }
+        AddressFormat::VendorSpecific => return None,
+    })
 }

@@ -4,7 +4,7 @@ use diskarm_core::device::Device;
 use diskarm_core::drive::Drive;
 use diskarm_core::geometry::Layout;
 use diskarm_core::request::{Op, Request};
-use diskarm_core::spec::WriteCache;
+use diskarm_core::spec::{Sparing, WriteCache, Zone};
 use diskarm_core::units::{Angle, Instant, Lbn, SectorCount, Span};
 use diskarm_emulate::{Backing, Single, Status, Unit};
 use diskarm_wire::command::{AddressFormat, Blocks, Caching, Size, Values};
@@ -121,6 +121,37 @@ pub fn translate(bench: &mut Bench, address: Address, wanted: AddressFormat) -> 
     };
     let data = bench.data(&receive, &[]);
     Translated::parse(&data).unwrap()
+}
+
+/// A track of a million sectors has more bytes than an extended address can express.
+#[test]
+fn addresses_that_do_not_fit_their_format_are_refused() {
+    let mut spec = catalogue_spec("hp-c2247");
+    let geometry = &mut spec.geometry;
+    geometry.zones.truncate(1);
+    geometry.sparing = Sparing::None;
+    let zone = &mut geometry.zones[0];
+    *zone = Zone {
+        first_cylinder: zone.first_cylinder,
+        end_cylinder: zone.first_cylinder + 1,
+        sectors_per_track: 1_000_000,
+        ..Zone::default()
+    };
+    geometry.sectors = SectorCount(1_000_000 * u64::from(geometry.surfaces));
+    geometry.unused_sectors = SectorCount(0);
+    let mut bench = Bench::new(&spec);
+    let wanted = AddressFormat::ExtendedBytesFromIndex;
+    // Sector 524,287 begins 512 bytes before the limit of 2^28 bytes.
+    for (block, fits) in [
+        (0, true),
+        (524_287, true),
+        (524_288, false),
+        (999_999, false),
+    ] {
+        let address = Address::LongBlock(block);
+        let response = bench.run(&TRANSLATE_ADDRESS, &Translate { address, wanted }.emit());
+        assert_eq!(response.status == Status::Good, fits, "{block}");
+    }
 }
 
 #[test]

@@ -16,7 +16,8 @@ use crate::nonblocking::ByteQueue;
 
 /// Size of the output buffer, in bytes.
 const OUTPUT_SIZE: usize = 256 << 10;
-/// Maximum number of queued replies. At this number, no more input is read.
+/// Maximum number of queued replies. At this number, or if the messages among them have more than
+/// [`MAX_RECEIVE`] bytes of data, no more input is read.
 const MAX_REPLIES: usize = 64;
 
 pub struct Connection {
@@ -32,6 +33,9 @@ pub struct Connection {
     /// The number of the next response.
     status: Serial,
     replies: VecDeque<Reply>,
+    /// Data of the messages among the replies, in bytes, and the memory taken for them.
+    reply_bytes: usize,
+    reply_memory: usize,
     /// The tag of the last transfer.
     transfer: u32,
     /// True if no more input will be read; the remaining output is still sent.
@@ -58,6 +62,8 @@ impl Connection {
             output: ByteQueue::new(OUTPUT_SIZE),
             status,
             replies: VecDeque::new(),
+            reply_bytes: 0,
+            reply_memory: 0,
             transfer: 0,
             is_ending: false,
         }
@@ -72,7 +78,7 @@ impl Connection {
     /// Returns the next complete message with its data. Fails if the input is corrupt.
     pub fn message(&mut self) -> Result<Option<(Message, Vec<u8>)>, ConnectionError> {
         loop {
-            if self.is_ending || self.replies.len() >= MAX_REPLIES {
+            if self.is_ending || !self.has_reply_room() {
                 return Ok(None);
             }
             let digests = self.parameters.digests;
@@ -108,8 +114,20 @@ impl Connection {
     }
 
     pub fn send(&mut self, message: Message, data: Vec<u8>) {
+        self.reply_bytes += data.len();
         self.replies
             .push_back(Reply::Message(Box::new(message), data));
+    }
+
+    fn has_reply_room(&self) -> bool {
+        self.replies.len() < MAX_REPLIES && self.reply_bytes <= MAX_RECEIVE
+    }
+
+    /// Takes or releases memory for the data of messages.
+    fn count_memory(&mut self, window: &mut Window) {
+        window.memory.release(self.reply_memory);
+        window.memory.take(self.reply_bytes);
+        self.reply_memory = self.reply_bytes;
     }
 
     pub fn reject(&mut self, reason: u8, header: [u8; Message::LENGTH]) {
@@ -130,6 +148,8 @@ impl Connection {
     pub fn cut_off(&mut self, window: &mut Window) {
         self.is_ending = true;
         self.output.consume(self.output.bytes().len());
+        self.reply_bytes = 0;
+        self.count_memory(window);
         for reply in self.replies.drain(..) {
             if let Reply::Outcome(outcome) = reply {
                 window.release(outcome.share);
@@ -143,6 +163,12 @@ impl Connection {
 
     /// Moves replies to the output while there is room.
     pub fn fill(&mut self, window: &mut Window) {
+        self.count_memory(window);
+        self.write_replies(window);
+        self.count_memory(window);
+    }
+
+    fn write_replies(&mut self, window: &mut Window) {
         while let Some(mut reply) = self.replies.pop_front() {
             let share = match &reply {
                 Reply::Outcome(outcome) => Some(outcome.share),
@@ -165,10 +191,14 @@ impl Connection {
             self.status = writer.numbers.status;
             if !is_done {
                 if let Some(share) = share {
+                    window.memory.take(share.cost);
                     window.take(share);
                 }
                 self.replies.push_front(reply);
                 return;
+            }
+            if let Reply::Message(_, data) = reply {
+                self.reply_bytes -= data.len();
             }
         }
     }
@@ -184,7 +214,7 @@ impl engine::Session for Connection {
     }
 
     fn wants_input(&self) -> bool {
-        !self.is_ending && self.replies.len() < MAX_REPLIES && self.input.room_len() > 0
+        !self.is_ending && self.has_reply_room() && self.input.room_len() > 0
     }
 
     fn output(&self) -> &[u8] {
@@ -200,7 +230,9 @@ impl engine::Session for Connection {
     }
 
     fn is_receiving(&self) -> bool {
-        !self.is_ending && !self.input.bytes().is_empty()
+        let (input, digests) = (self.input.bytes(), self.parameters.digests);
+        let is_partial = || matches!(digests.first(input, MAX_RECEIVE), Ok(None));
+        !self.is_ending && !input.is_empty() && is_partial()
     }
 
     fn ping(&mut self) -> bool {

@@ -16,8 +16,9 @@ use super::frame::{Digests, Frame};
 use super::parameters::{MAX_NAME, MAX_RECEIVE, PORTAL_GROUP, Parameters, WINDOW, target_name};
 use super::register::{Member, SessionName, Settings};
 use super::security::{Accounts, Security, SecurityKeys};
+use crate::exchange::{Exchange, ExchangeStep};
 use crate::export::Facts;
-use crate::server::{Handshake, HandshakeStep};
+use crate::server::Handshake;
 
 /// Maximum data length of a login message, in bytes: the default MaxRecvDataSegmentLength of RFC
 /// 7143.
@@ -96,9 +97,9 @@ impl Login {
         frame: &Frame<'_>,
         exports: &[Facts],
         is_full: bool,
-    ) -> HandshakeStep<Connection> {
+    ) -> ExchangeStep<Connection> {
         let Ok(Message::LoginRequest(request)) = Message::parse(&frame.header) else {
-            return HandshakeStep::Close;
+            return ExchangeStep::Close;
         };
         match self.process(&request, frame.data, exports, is_full) {
             Ok(reply) => {
@@ -111,7 +112,7 @@ impl Login {
                 } else {
                     request.current
                 });
-                HandshakeStep::Wait
+                ExchangeStep::Wait
             }
             Err(result) => {
                 let reply = Reply {
@@ -119,7 +120,7 @@ impl Login {
                     ..Reply::default()
                 };
                 self.send(&request, result, &reply);
-                HandshakeStep::Close
+                ExchangeStep::Close
             }
         }
     }
@@ -322,7 +323,7 @@ impl Login {
     }
 
     /// Continues after a successful login.
-    fn finish(&mut self, request: &LoginRequest, exports: &[Facts]) -> HandshakeStep<Connection> {
+    fn finish(&mut self, request: &LoginRequest, exports: &[Facts]) -> ExchangeStep<Connection> {
         let export = self.export(exports);
         let Some(export) = export.filter(|_| !self.is_discovery) else {
             self.discovery = Some(DiscoverySession {
@@ -331,22 +332,20 @@ impl Login {
                 expected: request.command,
                 unsent: Vec::new(),
             });
-            return HandshakeStep::Wait;
+            return ExchangeStep::Wait;
         };
         let Some(member) = self.member.take() else {
-            return HandshakeStep::Close;
+            return ExchangeStep::Close;
         };
         let (address, status) = (self.address.clone(), self.status);
         let first = self.joined_tsih.is_none().then_some(request.command);
         let mut connection = Connection::new(member, address, self.parameters, status, first);
         connection.preload(&self.input, &self.output);
-        HandshakeStep::Chosen(export, Box::new(connection))
+        ExchangeStep::Chosen(export, Box::new(connection))
     }
 }
 
-impl Handshake for Login {
-    type Session = Connection;
-
+impl Exchange for Login {
     fn room(&self) -> usize {
         Digests::max_length(MAX_DATA).saturating_sub(self.input.len())
     }
@@ -362,10 +361,14 @@ impl Handshake for Login {
     fn sent(&mut self, count: usize) {
         self.output.drain(..count);
     }
+}
 
-    fn step(&mut self, exports: &[Facts], is_full: bool) -> HandshakeStep<Connection> {
+impl Handshake for Login {
+    type Session = Connection;
+
+    fn step(&mut self, exports: &[Facts], is_full: bool) -> ExchangeStep<Connection> {
         if !self.output.is_empty() {
-            return HandshakeStep::Wait;
+            return ExchangeStep::Wait;
         }
         let input = std::mem::take(&mut self.input);
         let discovery = self.discovery.as_ref();
@@ -374,17 +377,17 @@ impl Handshake for Login {
             Ok(Some(frame)) => frame,
             Ok(None) => {
                 self.input = input;
-                return HandshakeStep::Wait;
+                return ExchangeStep::Wait;
             }
-            Err(_) => return HandshakeStep::Close,
+            Err(_) => return ExchangeStep::Close,
         };
         self.input = input[frame.length..].to_vec();
         if let Some(discovery) = &mut self.discovery {
             let has_ended = discovery.answer(&frame, &self.address, exports, &mut self.output);
             return if has_ended {
-                HandshakeStep::Close
+                ExchangeStep::Close
             } else {
-                HandshakeStep::Wait
+                ExchangeStep::Wait
             };
         }
         self.answer(&frame, exports, is_full)
@@ -481,10 +484,11 @@ impl DiscoverySession {
     }
 }
 
-/// Returns the answer to `SendTargets`: all exports or the named one. Answers other keys with
-/// `NotUnderstood`.
+/// Returns the answer to the first `SendTargets`: all exports or the named one. Answers other keys
+/// with `NotUnderstood`.
 pub fn targets(data: &[u8], address: &str, exports: &[Facts]) -> Vec<u8> {
     let mut all = Vec::new();
+    let mut has_list = false;
     let mut put = |key: &str, value: &str| {
         let mut room = vec![0; key.len() + value.len() + 2];
         // The buffer has exactly the required size.
@@ -495,6 +499,10 @@ pub fn targets(data: &[u8], address: &str, exports: &[Facts]) -> Vec<u8> {
     for (key, value) in text::pairs(data).map_while(Result::ok) {
         if key != "SendTargets" {
             put(key, text::NOT_UNDERSTOOD);
+            continue;
+        }
+        // Repeated lists of many exports would take much memory.
+        if std::mem::replace(&mut has_list, true) {
             continue;
         }
         let names = exports.iter().map(|facts| target_name(&facts.name));

@@ -8,6 +8,7 @@ use diskarm_wire::iscsi::{
 };
 use diskarm_wire::sense::{Code, Key};
 
+use super::memory::SessionMemory;
 use super::parameters::{Parameters, WINDOW};
 use crate::engine::ConnectionError;
 use crate::statistics::Access;
@@ -58,13 +59,13 @@ impl EarlyMessage {
 }
 
 impl Session {
-    pub fn new(initiator: u64, tsih: u16, max_connections: u16, first: Serial) -> Self {
+    pub fn new(initiator: u64, tsih: u16, max_connections: u16, window: Window) -> Self {
         Self {
             initiator,
             tsih,
             max_connections,
             connections: Vec::new(),
-            window: Window::new(first),
+            window,
             tasks: Vec::new(),
             early: Vec::new(),
         }
@@ -82,7 +83,7 @@ impl Session {
     }
 
     /// Keeps a message until its predecessors have arrived on other connections. Fails if there can
-    /// be no other connections or the early messages exceed [`MAX_EARLY`].
+    /// be no other connections or there is no memory for early messages.
     pub fn keep_early(
         &mut self,
         number: usize,
@@ -95,6 +96,7 @@ impl Session {
         }
         // Duplicates are ignored.
         if !self.early.iter().any(|early| early.command == command) {
+            self.take_early(OVERHEAD + data.len())?;
             self.early.push(EarlyMessage {
                 number,
                 command,
@@ -103,33 +105,43 @@ impl Session {
                 parts: Vec::new(),
             });
         }
-        self.check_early()
+        Ok(())
     }
 
     /// Keeps the data of an early command until its turn. Returns the data if the command is not
-    /// early. Fails if the early messages exceed [`MAX_EARLY`].
+    /// early. Fails if there is no memory for early messages.
     pub fn keep_early_data(
         &mut self,
         number: usize,
         message: &DataOut,
         data: Vec<u8>,
     ) -> Result<Option<Vec<u8>>, ConnectionError> {
-        let mut early = self.early.iter_mut();
-        let found = early.find(|early| early.number == number && early.is_command(message.tag));
-        let Some(early) = found else {
+        let is_wanted =
+            |early: &EarlyMessage| early.number == number && early.is_command(message.tag);
+        let Some(index) = self.early.iter().position(is_wanted) else {
             return Ok(Some(data));
         };
-        early.parts.push((*message, data));
-        self.check_early()?;
+        self.take_early(OVERHEAD + data.len())?;
+        self.early[index].parts.push((*message, data));
         Ok(None)
     }
 
-    fn check_early(&self) -> Result<(), ConnectionError> {
+    fn take_early(&mut self, bytes: usize) -> Result<(), ConnectionError> {
         let size: usize = self.early.iter().map(EarlyMessage::size).sum();
-        if size > MAX_EARLY {
-            return Err(ConnectionError);
-        }
-        Ok(())
+        let memory = &mut self.window.memory;
+        let fits = size + bytes <= MAX_EARLY && memory.try_take(bytes, MAX_COST + MAX_EARLY);
+        fits.then_some(()).ok_or(ConnectionError)
+    }
+
+    fn retain_early(&mut self, is_kept: impl Fn(&EarlyMessage) -> bool) {
+        let memory = &mut self.window.memory;
+        self.early.retain(|early| {
+            let is_kept = is_kept(early);
+            if !is_kept {
+                memory.release(early.size());
+            }
+            is_kept
+        });
     }
 
     /// Cancels a command that has not arrived yet or is waiting for its turn (RFC 7143, "Task
@@ -137,7 +149,8 @@ impl Session {
     pub fn skip(&mut self, command: Serial) -> bool {
         let can_arrive = self.max_connections > 1 && self.window.can_arrive(command);
         if can_arrive {
-            self.early.retain(|early| early.command != command);
+            self.retain_early(|early| early.command != command);
+            self.window.memory.take(OVERHEAD);
             let no_operation = NopOut {
                 tag: Tag::NONE,
                 transfer: Tag::NONE,
@@ -160,12 +173,14 @@ impl Session {
         let mut early = self.early.iter();
         let index = early.position(|early| early.command == expected)?;
         self.window.consume_number(false, expected);
-        Some(self.early.swap_remove(index))
+        let early = self.early.swap_remove(index);
+        self.window.memory.release(early.size());
+        Some(early)
     }
 
     /// Drops the messages that a connection has sent before their turn.
     pub fn drop_early(&mut self, number: usize) {
-        self.early.retain(|early| early.number != number);
+        self.retain_early(|early| early.number != number);
     }
 
     pub fn add_task(&mut self, task: Task) {
@@ -458,8 +473,8 @@ impl Task {
 
 /// Maximum number of immediate commands in progress.
 pub const MAX_IMMEDIATE: usize = 8;
-/// Maximum memory for the data of commands in progress, in bytes. It does not include a session's
-/// buffers, ping data to be returned, or early messages.
+/// Maximum memory for the data of a session's commands in progress, in bytes. It includes ping data
+/// to be returned and early messages, which may exceed it, but not the buffers of connections.
 pub const MAX_COST: usize = 64 << 20;
 
 /// The command numbers of a session, and the commands whose responses have not been sent.
@@ -472,8 +487,7 @@ pub struct Window {
     /// Number of commands that have a number of their own; only these fill the window.
     numbered: u32,
     immediate: usize,
-    /// Memory reserved for all commands, in bytes.
-    cost: usize,
+    pub memory: SessionMemory,
 }
 
 /// The position of a command in the sequence.
@@ -497,13 +511,13 @@ pub struct WindowShare {
 
 impl Window {
     /// Creates an empty window. The login has already announced its full size.
-    pub fn new(expected: Serial) -> Self {
+    pub const fn new(expected: Serial, memory: SessionMemory) -> Self {
         Self {
             expected,
             announced_max: expected.plus(WINDOW - 1),
             numbered: 0,
             immediate: 0,
-            cost: 0,
+            memory,
         }
     }
 
@@ -543,17 +557,13 @@ impl Window {
         self.immediate < MAX_IMMEDIATE
     }
 
-    pub fn has_memory(&self, cost: usize) -> bool {
-        self.cost + cost <= MAX_COST
-    }
-
+    /// Adds a command for which memory has been taken.
     pub fn take(&mut self, share: WindowShare) {
         if share.is_immediate {
             self.immediate += 1;
         } else {
             self.numbered += 1;
         }
-        self.cost += share.cost;
     }
 
     pub fn release(&mut self, share: WindowShare) {
@@ -562,7 +572,7 @@ impl Window {
         } else {
             self.numbered -= 1;
         }
-        self.cost -= share.cost;
+        self.memory.release(share.cost);
     }
 }
 

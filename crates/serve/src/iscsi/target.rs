@@ -16,9 +16,10 @@ use diskarm_wire::sense::{Format, Key};
 use slab::Slab;
 
 use super::connection::Connection;
+use super::memory::{SessionMemory, SharedMemory};
 use super::parameters::target_name;
 use super::register::SessionName;
-use super::session::{Session, SessionConnection, TaskState};
+use super::session::{Session, SessionConnection, TaskState, Window};
 use super::unit::{Disk, UnitStore};
 use crate::control::PowerControl;
 use crate::engine::{self, ConnectionError, Service};
@@ -47,6 +48,7 @@ pub struct IscsiTarget {
     /// Responses that wait for the store to be synchronised.
     syncing: Slab<Syncing>,
     sessions: Slab<Session>,
+    memory: SharedMemory,
     /// Connections that have output because of messages on other connections.
     touched: Vec<usize>,
     initiators: Vec<Initiator>,
@@ -108,11 +110,17 @@ impl IscsiTarget {
             synchronisations,
             syncing: Slab::new(),
             sessions: Slab::new(),
+            memory: SharedMemory::default(),
             touched: Vec::new(),
             initiators: Vec::new(),
             next_initiator: NO_INITIATOR + 1,
             statistics: Statistics::default(),
         })
+    }
+
+    /// Makes the sessions share memory with those of other targets.
+    pub fn with_memory(self, memory: SharedMemory) -> Self {
+        Self { memory, ..self }
     }
 
     fn start_tasks(&mut self, index: usize, now: HostInstant) {
@@ -324,7 +332,8 @@ impl IscsiTarget {
         let index = self.session_index(initiator);
         let old = index.and_then(|index| self.end_session(index, now));
         let max = connection.parameters.max_connections;
-        let mut session = Session::new(initiator, connection.member.tsih, max, first);
+        let window = Window::new(first, SessionMemory::new(self.memory.clone()));
+        let mut session = Session::new(initiator, connection.member.tsih, max, window);
         session.connections.push(SessionConnection {
             number,
             name: connection.member.connection,

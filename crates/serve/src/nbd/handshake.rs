@@ -4,12 +4,15 @@ use diskarm_wire::nbd::option::{
     AnswerHeader, BlockSizes, Choice, Context, ExportInfo, ListedExport, OptionHeader, Queries,
     answer, code, info,
 };
-use diskarm_wire::nbd::{ClientFlags, ExportReply, Greeting, Headers, TransmissionFlags};
+use diskarm_wire::nbd::{
+    ClientFlags, ExportReply, Greeting, Headers, TransmissionFlags, shortened,
+};
 
 use super::job::{ALLOCATION, MAX_PAYLOAD};
 use super::session::{NbdSession, NegotiatedExport};
+use crate::exchange::{Exchange, ExchangeStep};
 use crate::export::Facts;
-use crate::server::{Handshake, HandshakeStep};
+use crate::server::Handshake;
 
 /// Maximum length of option data, in bytes; longer data are skipped, and the option is refused.
 const MAX_OPTION: usize = 1 << 16;
@@ -230,7 +233,7 @@ impl NbdHandshake {
         for facts in exports {
             let listed = ListedExport {
                 name: &facts.name,
-                description: &facts.description,
+                description: shortened(&facts.description),
             };
             let data = listed.emit();
             self.answer(code::LIST, answer::SERVER, &data);
@@ -284,8 +287,8 @@ impl NbdHandshake {
         };
         self.answer(option, answer::INFO, &sizes.emit());
         for (number, text) in [
-            (info::NAME, &facts.name),
-            (info::DESCRIPTION, &facts.description),
+            (info::NAME, &*facts.name),
+            (info::DESCRIPTION, shortened(&facts.description)),
         ] {
             if choice.wanted().any(|wanted| wanted == number) {
                 let data = [&number.to_be_bytes(), text.as_bytes()].concat();
@@ -373,9 +376,7 @@ impl NbdHandshake {
     }
 }
 
-impl Handshake for NbdHandshake {
-    type Session = NbdSession;
-
+impl Exchange for NbdHandshake {
     fn room(&self) -> usize {
         (MAX_OPTION + OptionHeader::LENGTH).saturating_sub(self.input.len())
     }
@@ -391,16 +392,20 @@ impl Handshake for NbdHandshake {
     fn sent(&mut self, count: usize) {
         self.output.drain(..count);
     }
+}
 
-    fn step(&mut self, exports: &[Facts], is_full: bool) -> HandshakeStep<NbdSession> {
+impl Handshake for NbdHandshake {
+    type Session = NbdSession;
+
+    fn step(&mut self, exports: &[Facts], is_full: bool) -> ExchangeStep<NbdSession> {
         match Self::step(self, exports, is_full) {
-            NbdStep::Wait => HandshakeStep::Wait,
-            NbdStep::StartTls => HandshakeStep::StartTls,
-            NbdStep::Close => HandshakeStep::Close,
+            NbdStep::Wait => ExchangeStep::Wait,
+            NbdStep::StartTls => ExchangeStep::StartTls,
+            NbdStep::Close => ExchangeStep::Close,
             NbdStep::Negotiated(negotiated) => {
                 let facts = exports[negotiated.export].clone();
                 let session = NbdSession::new(facts, &negotiated, &self.output);
-                HandshakeStep::Chosen(negotiated.export, Box::new(session))
+                ExchangeStep::Chosen(negotiated.export, Box::new(session))
             }
         }
     }

@@ -273,7 +273,9 @@ impl engine::Session for NbdSession {
     }
 
     fn is_receiving(&self) -> bool {
-        !self.is_ending && (self.receiving.is_some() || !self.input.bytes().is_empty())
+        let unread = self.input.bytes().len();
+        let is_partial = (1..Request::header_length(self.headers)).contains(&unread);
+        !self.is_ending && (self.receiving.is_some() || is_partial)
     }
 
     fn output(&self) -> &[u8] {

@@ -3,11 +3,13 @@
 use std::time::Instant;
 
 use diskarm_core::units::Span;
-use diskarm_serve::iscsi::{Accounts, Connection, Iscsi, IscsiTarget, Login, target_name};
+use diskarm_serve::iscsi::{
+    Accounts, Connection, Iscsi, IscsiTarget, Login, SharedMemory, target_name,
+};
 use diskarm_serve::store::StoreSpec;
 use diskarm_serve::{
-    Clients, DEFAULT_POLICY, ExportSpec, Facts, Handshake, HandshakeStep, Pace, Service,
-    Session as _, WakeReceiver, Waker,
+    Clients, DEFAULT_POLICY, Exchange as _, ExchangeStep, ExportSpec, Facts, Handshake as _, Pace,
+    Service, Session as _, WakeReceiver, Waker,
 };
 use diskarm_wire::iscsi::text::Writer;
 use diskarm_wire::iscsi::{
@@ -139,11 +141,11 @@ impl PendingLogin {
         let mut output = Vec::new();
         loop {
             match self.login.step(&self.facts, is_full) {
-                HandshakeStep::Wait if self.login.output().is_empty() => break,
-                HandshakeStep::Wait => {}
-                HandshakeStep::StartTls => panic!("iSCSI has no TLS"),
-                HandshakeStep::Close => self.is_closed = true,
-                HandshakeStep::Chosen(_, session) => self.session = Some(session),
+                ExchangeStep::Wait if self.login.output().is_empty() => break,
+                ExchangeStep::Wait => {}
+                ExchangeStep::StartTls => panic!("iSCSI has no TLS"),
+                ExchangeStep::Close => self.is_closed = true,
+                ExchangeStep::Chosen(_, session) => self.session = Some(session),
             }
             if let Some(session) = &mut self.session {
                 let count = session.output().len();
@@ -225,6 +227,14 @@ impl Target {
             sessions: Sessions::default(),
             touched: Vec::new(),
             _woken: woken,
+        }
+    }
+
+    /// Makes the sessions share `memory` with those of other targets.
+    pub fn with_memory(self, memory: &SharedMemory) -> Self {
+        Self {
+            service: self.service.with_memory(memory.clone()),
+            ..self
         }
     }
 

@@ -167,10 +167,9 @@ fn discovery_lists_all_targets() {
         command: Serial(1),
         expected_status: Serial(2),
     };
-    let ask = bytes(
-        &Message::TextRequest(request),
-        &text(&[("SendTargets", "All")]),
-    );
+    // A second list would be the same.
+    let data = text(&[("SendTargets", "All"), ("SendTargets", "All")]);
+    let ask = bytes(&Message::TextRequest(request), &data);
     let received = pending.send(&ask, false);
     let (Message::TextResponse(response), data) = &received[0] else {
         panic!("{received:?}");

@@ -22,7 +22,7 @@ pub const SIZE: u64 = 1 << 20;
 pub struct Running {
     server: Server,
     pub socket: PathBuf,
-    control: PathBuf,
+    pub control: PathBuf,
 }
 
 /// Returns a path in the temporary folder that is unique to this process.

@@ -1,6 +1,7 @@
 //! Power cuts of a served disk, through its control socket.
 
 use std::io::ErrorKind;
+use std::os::unix::net::UnixStream;
 
 use diskarm_wire::nbd::Command;
 use serde_json::json;
@@ -75,6 +76,16 @@ fn the_received_part_of_an_interrupted_write_is_written() {
     running.ask("power-cut(export=db)");
     running.ask("power-restore(export=db)");
     assert_eq!(bytes(&mut running.client(), &[0, 512, 1024]), [0, 0, 0]);
+    running.stop();
+}
+
+#[test]
+fn idle_clients_of_the_control_socket_make_room_for_others() {
+    let running = Running::start("idle", DRIVE, None);
+    let connect = |_| UnixStream::connect(&running.control).expect("a listening server");
+    let idle: Vec<UnixStream> = (0..40).map(connect).collect();
+    assert_eq!(running.ask("errors(export=db)"), json!({ "errors": [] }));
+    drop(idle);
     running.stop();
 }
 

@@ -2,8 +2,8 @@
 //! NBD).
 
 use diskarm_core::units::{Bytes, SectorCount};
+use diskarm_serve::Exchange as _;
 use diskarm_serve::Facts;
-use diskarm_serve::Handshake as _;
 use diskarm_serve::nbd::{Encryption, NbdHandshake, NbdStep};
 use diskarm_wire::nbd::option::{AnswerHeader, Choice, OptionHeader, Queries, answer, code};
 use diskarm_wire::nbd::{Greeting, Headers};

@@ -27,6 +27,11 @@ impl Headers {
 /// The longest string, in bytes (section "Conventions").
 pub const MAX_STRING: usize = 4096;
 
+/// Returns `text`, shortened to whole characters in at most [`MAX_STRING`] bytes.
+pub fn shortened(text: &str) -> &str {
+    &text[..text.floor_char_boundary(MAX_STRING)]
+}
+
 /// Splits off the first 32 bits of `data`.
 pub(super) fn first_u32(data: &[u8]) -> Option<(u32, &[u8])> {
     let (first, rest) = data.split_first_chunk::<4>()?;

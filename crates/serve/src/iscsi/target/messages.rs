@@ -221,6 +221,9 @@ impl IscsiTarget {
             needed => needed,
         };
         let returned = match read as usize {
+            _ if effect.access == Access::Other && command.reads => {
+                MAX_LIST.min(command.length as usize)
+            }
             bytes if bytes > max_bytes => 0,
             bytes => bytes,
         };
@@ -234,7 +237,7 @@ impl IscsiTarget {
             task.block = block;
             task.writes_bytes = u64::from(command.length) / sector * sector;
         }
-        if !session.window.has_memory(cost) {
+        if !session.window.memory.try_take(cost, MAX_COST) {
             task.share.cost = 0;
             session.add_task(task);
             if cost > MAX_COST {
@@ -275,9 +278,12 @@ impl IscsiTarget {
         ) else {
             return;
         };
-        // Data of aborted or failed tasks may still arrive.
-        let task = session.task_mut(message.tag);
-        if let Some(task) = task.filter(|task| task.connection == origin.connection) {
+        // Data of aborted or failed tasks may still arrive. Data for a started task must not end it,
+        // because the unit has it.
+        let is_wanted = |task: &&mut Task| {
+            task.connection == origin.connection && task.state != TaskState::Started
+        };
+        if let Some(task) = session.task_mut(message.tag).filter(is_wanted) {
             let next_step = task.receive(message, data, &connection.parameters);
             self.continue_task(origin, message.tag, next_step, clients, now);
         }
@@ -475,7 +481,8 @@ fn answer_ping(connection: &mut Connection, ping: &NopOut, mut data: Vec<u8>) {
     connection.send(Message::NopIn(answer), data);
 }
 
-/// Maximum length, in bytes, of a list that gives its own length. No defect list is that long.
+/// Maximum length, in bytes, of a list that gives its own length, and of the data of a command that
+/// does not read blocks. No defect list is that long.
 const MAX_LIST: usize = 1 << 20;
 
 struct CommandEffect {
