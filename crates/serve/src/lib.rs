@@ -30,7 +30,7 @@ pub use recording::{Recorder, Tap, Tappable};
 pub use server::{
     DEFAULT_MAX_CONNECTIONS, Handshake, HandshakeStep, Protocol, Server, Stopper, Watcher,
 };
-pub use sockets::{Address, Listener, Stream};
+pub use sockets::{Address, Listener, SocketFile, Stream};
 pub use statistics::{
     Access, Counts, ExportStatistics, Lateness, RecordingSummary, Statistics, TOO_SLOW,
 };

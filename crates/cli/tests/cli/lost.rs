@@ -301,6 +301,31 @@ fn no_file_of_a_trace_is_replaced() {
     fs::remove_dir_all(&folder).unwrap();
 }
 
+#[cfg(unix)]
+#[test]
+fn files_of_secrets_are_not_replaced() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = folder("secrets");
+    let secrets = folder.join("secrets.toml");
+    fs::write(&secrets, "initiator alice secret-of-alice\n").unwrap();
+    fs::set_permissions(&secrets, fs::Permissions::from_mode(0o600)).unwrap();
+    let chap = format!("file:{}", text(&secrets));
+    let serve = ["serve", "iscsi", "--drive", "hp-c2247"];
+    let scan = ["scan", "iscsi://127.0.0.1:1/iqn.2026-01.com.example/0"];
+    let extract = ["extract", scan[1]];
+    for (arguments, output) in [
+        (&serve[..], "--record"),
+        (&serve, "--control"),
+        (&scan, "--checksums"),
+        (&extract, "--output"),
+    ] {
+        let arguments = [arguments, &["--chap", &chap]].concat();
+        let all = names(&folder, &secrets, "toml");
+        assert_refused(&arguments, output, &all, &secrets, "--chap");
+    }
+    fs::remove_dir_all(&folder).unwrap();
+}
+
 /// The name of a trace may resemble that of an incomplete output.
 #[test]
 fn an_input_with_a_temporary_name_is_kept() {
