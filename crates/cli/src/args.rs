@@ -10,6 +10,7 @@ use diskarm_core::text::{InputError, quantity};
 use diskarm_core::units::Span;
 use diskarm_drives::CATALOGUE;
 use diskarm_drives::text::Edit;
+use diskarm_results::output_file::Files;
 use diskarm_serve::iscsi::Accounts;
 use diskarm_simulate::{Model, System, devices};
 use diskarm_transport::iscsi::Credentials;
@@ -148,6 +149,14 @@ pub fn accounts(text: &str) -> Result<Accounts, Error> {
     };
     let invalid = |error| Error::option("--chap", text, format!("names and secrets ({error})"));
     Accounts::parse(&lines).map_err(invalid)
+}
+
+/// Adds the file given to `--chap`, if any, to those that a command reads.
+pub fn with_secrets(files: Files, chap: Option<&str>) -> Files {
+    match chap.and_then(|text| text.strip_prefix("file:")) {
+        Some(path) => files.with_input_file("--chap", path),
+        None => files,
+    }
 }
 
 /// Reads the initiator's credentials for a login, and the target's if they are given.

@@ -15,6 +15,7 @@ use diskarm_results::output_file::{Files, OutputFile};
 use diskarm_simulate::Model;
 use target::{Target, Writes};
 
+use crate::args;
 use crate::error::{Error, INTERRUPTED};
 use crate::{output, progress};
 
@@ -135,7 +136,7 @@ fn measure(url: &str, output: &str, args: &Args) -> Result<(), Error> {
     let file = Some(output).filter(|output| *output != "-");
     file.map_or(Ok(()), output::check_writable)?;
     let target = Target::parse(url, args.chap.as_deref())?;
-    let mut files = target.files();
+    let mut files = args::with_secrets(target.files(), args.chap.as_deref());
     let mut results = output::Results::default();
     let specification = results.output_file(&mut files, "--output", Some(output))?;
     let path = args.report.as_deref().filter(|path| *path != "-");

@@ -1,4 +1,7 @@
 //! Output files, which never overwrite an input or each other.
+//!
+//! A file replaces another of its name when it is complete, and keeps the owner and permissions of
+//! that. Links to it stay. No file is removed because of its name.
 
 use std::fmt;
 use std::fs::{self, File, Metadata};
@@ -25,7 +28,6 @@ struct NamedFile {
 #[derive(Clone, Debug)]
 pub struct OutputFile {
     path: PathBuf,
-    files: Files,
 }
 
 /// The reason why an output was not written. Displays as one line.
@@ -68,7 +70,7 @@ impl Files {
     }
 
     #[must_use]
-    pub fn with_input_file(mut self, field: &'static str, path: &str) -> Self {
+    pub fn with_input_file(mut self, field: &'static str, path: impl Into<PathBuf>) -> Self {
         self.read(field, path.into());
         self
     }
@@ -97,11 +99,12 @@ impl Files {
         is_new
     }
 
-    /// Returns the output file at `path`, which `field` names.
+    /// Returns the output file or socket at `path`, which `field` names.
     ///
     /// # Errors
-    /// If the path is empty or "-" (elsewhere, "-" means standard output, and "./-" a file), or if
-    /// the command reads that file or writes another output to it, under whatever name.
+    /// If the path is that of a folder, empty or "-" (elsewhere, "-" means standard output, and
+    /// "./-" a file), or if the command reads that file or writes another output to it, under
+    /// whatever name.
     pub fn output(
         &mut self,
         field: &'static str,
@@ -111,7 +114,8 @@ impl Files {
         let refused = |expected: &str| {
             OutputError::Refused(InputError::new(field, &path.to_string_lossy(), expected))
         };
-        if ["", "-"].map(Path::new).contains(&path) {
+        let is_folder = path.to_string_lossy().ends_with(std::path::is_separator);
+        if is_folder || ["", "-"].map(Path::new).contains(&path) {
             return Err(refused("the path of a file"));
         }
         if let Some(other) = self.named.iter().find(|named| named.is_at(path)) {
@@ -124,44 +128,20 @@ impl Files {
             let expected = format!("a different file from {field} {path:?}, {use_of_file}");
             return Err(refused(&expected));
         }
-        let files = self.clone();
         let path = path.to_owned();
         self.named.push(NamedFile {
             field,
             path: path.clone(),
             is_output: true,
         });
-        Ok(OutputFile { path, files })
-    }
-
-    /// Removes the unfinished outputs that killed processes left in `folder`: files called
-    /// `NAME.part` for which `is_ours(NAME)` is true, unless they are inputs or locked.
-    pub fn remove_leftovers(&self, folder: &Path, is_ours: impl Fn(&str) -> bool) {
-        let Ok(entries) = fs::read_dir(folder) else {
-            return;
-        };
-        for entry in entries.flatten() {
-            let (found, path) = (entry.file_name(), entry.path());
-            let name = found.to_str().and_then(|found| found.strip_suffix(".part"));
-            let is_file = entry.file_type().is_ok_and(|kind| kind.is_file());
-            // A file that cannot be removed does no harm.
-            if is_file
-                && name.is_some_and(&is_ours)
-                && !self.named.iter().any(|named| named.is_at(&path))
-                && let Ok(leftover) = File::options().write(true).open(&path)
-                && leftover.try_lock().is_ok()
-            {
-                let _ = fs::remove_file(&path);
-            }
-        }
+        Ok(OutputFile { path })
     }
 }
 
 impl NamedFile {
     /// Returns true if this is the file at `path`, even if it does not exist yet.
     fn is_at(&self, path: &Path) -> bool {
-        let is_missing = |path: &Path| !path.exists();
-        let are_both_missing = self.is_output && is_missing(&self.path) && is_missing(path);
+        let are_both_missing = !self.path.exists() && !path.exists();
         is_same(&self.path, path)
             || are_both_missing
                 && future_path(path).is_some_and(|p| future_path(&self.path) == Some(p))
@@ -191,7 +171,26 @@ fn real_path(path: &Path) -> Option<PathBuf> {
 }
 
 fn future_path(path: &Path) -> Option<PathBuf> {
-    Some(real_path(folder_of(path))?.join(path.file_name()?))
+    let target = target_of(path);
+    Some(real_path(folder_of(&target))?.join(target.file_name()?))
+}
+
+/// Follows links at `path` to a path without a file or with one that is not a link. Links in
+/// `/proc`, to which `/dev/stdout` leads, are not followed: they are open files, not paths.
+fn target_of(path: &Path) -> PathBuf {
+    let mut target = path.to_owned();
+    // Linux follows as many before it reports a loop.
+    for _ in 0..40 {
+        let Ok(next) = fs::read_link(&target) else {
+            break;
+        };
+        let folder = folder_of(&target);
+        if real_path(folder).is_some_and(|folder| folder.starts_with("/proc")) {
+            break;
+        }
+        target = folder.join(next);
+    }
+    target
 }
 
 fn folder_of(path: &Path) -> &Path {
@@ -214,50 +213,106 @@ fn is_one_file(_: &Metadata, _: &Metadata) -> bool {
     false
 }
 
-/// A file that is written under a temporary name in the same folder, locked until it is renamed. A
-/// link (such as `/dev/stdout`), a device or a pipe is written directly: a rename would replace it.
+/// Gives `file` the permissions of another and, if this user may, its owner.
+fn keep_access(file: &File, other: &Metadata) {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::{MetadataExt, fchown};
+        let _ = fchown(file, None, Some(other.gid()));
+        let _ = fchown(file, Some(other.uid()), None);
+    }
+    // Some file systems have no permissions.
+    let _ = file.set_permissions(other.permissions());
+}
+
+/// Creates a file without a name on the file system of `folder`.
+#[cfg(target_os = "linux")]
+fn create_unnamed(folder: &Path) -> io::Result<(Name, File)> {
+    use std::os::{fd::AsRawFd, unix::fs::OpenOptionsExt};
+    let flags = rustix::fs::OFlags::TMPFILE.bits().cast_signed();
+    let file = File::options()
+        .write(true)
+        .custom_flags(flags)
+        .open(folder)?;
+    let handle = format!("/proc/self/fd/{}", file.as_raw_fd());
+    // Without `/proc`, it could not get a name later.
+    fs::metadata(&handle)?;
+    Ok((Name::Missing(handle.into()), file))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn create_unnamed(_: &Path) -> io::Result<(Name, File)> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+#[cfg(target_os = "linux")]
+fn give_name(handle: &Path, name: &Path) -> io::Result<()> {
+    use rustix::fs::{AtFlags, CWD, linkat};
+    Ok(linkat(CWD, handle, CWD, name, AtFlags::SYMLINK_FOLLOW)?)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn give_name(_: &Path, _: &Path) -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+/// A file that replaces another when it is complete. A device or a pipe, such as `/dev/stdout`, is
+/// written directly.
 pub struct PartialFile {
     path: PathBuf,
-    /// The temporary path until the file is renamed.
-    temporary: Option<PathBuf>,
+    /// The path of the complete file: that to which links at `path` lead.
+    target: PathBuf,
+    name: Name,
     pub file: File,
 }
 
-impl OutputFile {
-    /// Resolves a link to a regular file, so that the file is replaced as a whole.
-    #[must_use]
-    pub fn following_links(self) -> Self {
-        let is_file = fs::metadata(&self.path).is_ok_and(|found| found.is_file());
-        let target = real_path(&self.path).filter(|_| is_file && self.path.is_symlink());
-        Self {
-            path: target.unwrap_or(self.path),
-            files: self.files,
-        }
-    }
+enum Name {
+    /// The file has only this handle, so that a killed process leaves nothing.
+    Missing(PathBuf),
+    Temporary(PathBuf),
+    Final,
+}
 
-    /// Creates the file under a temporary name. Removes temporary files left by killed processes.
+impl OutputFile {
+    /// Creates the file without a name or, if that is unsupported, under a temporary one.
     ///
     /// # Errors
     /// If it cannot be written there.
     pub fn create(self) -> Result<PartialFile, OutputError> {
-        let Self { path, files } = self;
-        let is_replaceable = fs::symlink_metadata(&path).map_or(true, |found| found.is_file());
-        let created = if is_replaceable {
-            let name = path.file_name().unwrap_or_default().to_string_lossy();
-            files.remove_leftovers(folder_of(&path), |file| unnumbered(file) == Some(&name));
-            let temporary = numbered(&path);
-            File::create_new(&temporary).map(|file| {
-                // Without a lock, another program may delete it as a leftover.
-                let _ = file.try_lock();
-                (Some(temporary), file)
-            })
-        } else {
-            File::create(&path).map(|file| (None, file))
+        self.begin(|target| {
+            let unnamed = create_unnamed(folder_of(target));
+            unnamed.or_else(|_| create_named(target))
+        })
+    }
+
+    /// Creates the file under the temporary name `PATH.NUMBER.part`, which it keeps if this process
+    /// is killed.
+    ///
+    /// # Errors
+    /// If it cannot be written there.
+    pub fn create_named(self) -> Result<PartialFile, OutputError> {
+        self.begin(create_named)
+    }
+
+    fn begin(
+        self,
+        create: impl FnOnce(&Path) -> io::Result<(Name, File)>,
+    ) -> Result<PartialFile, OutputError> {
+        let Self { path } = self;
+        let target = target_of(&path);
+        let created = match fs::symlink_metadata(&target) {
+            Ok(existing) if existing.is_file() => {
+                create(&target).inspect(|(_, file)| keep_access(file, &existing))
+            }
+            Ok(_) => File::create(&target).map(|file| (Name::Final, file)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => create(&target),
+            Err(error) => Err(error),
         };
         match created {
-            Ok((temporary, file)) => Ok(PartialFile {
+            Ok((name, file)) => Ok(PartialFile {
                 path,
-                temporary,
+                target,
+                name,
                 file,
             }),
             Err(source) => Err(OutputError::Io { path, source }),
@@ -270,7 +325,7 @@ impl OutputFile {
     /// # Errors
     /// If it cannot be written, is not a regular file, or is being written by another process.
     pub fn open_in_place(self) -> Result<File, OutputError> {
-        let Self { path, .. } = self;
+        let Self { path } = self;
         let failed = |source| OutputError::Io {
             path: path.clone(),
             source,
@@ -286,7 +341,10 @@ impl OutputFile {
                 Err(failed(io::Error::other("another process is writing to it")))
             }
             // Not all file systems have locks.
-            Ok(()) | Err(fs::TryLockError::Error(_)) => Ok(file),
+            Ok(()) | Err(fs::TryLockError::Error(_)) => {
+                sync_folder(&target_of(&path)).map_err(failed)?;
+                Ok(file)
+            }
         }
     }
 
@@ -302,25 +360,43 @@ impl OutputFile {
     }
 }
 
-/// Returns the temporary path of this process for `path`.
-fn numbered(path: &Path) -> PathBuf {
-    let mut temporary = path.as_os_str().to_owned();
-    temporary.push(format!(".{}.part", std::process::id()));
-    temporary.into()
+fn create_named(target: &Path) -> io::Result<(Name, File)> {
+    with_unused_name(target, |path| File::create_new(path))
 }
 
-/// Returns the NAME of a temporary file, given as `NAME.NUMBER`, without `.part`.
-pub fn unnumbered(file: &str) -> Option<&str> {
-    let (name, number) = file.rsplit_once('.')?;
-    let is_number = !number.is_empty() && number.bytes().all(|digit| digit.is_ascii_digit());
-    is_number.then_some(name)
+/// Calls `create` with temporary names for `path` until one is unused. Files of other names stay:
+/// they may be of another process or of the user.
+fn with_unused_name<T>(
+    path: &Path,
+    create: impl Fn(&Path) -> io::Result<T>,
+) -> io::Result<(Name, T)> {
+    let mut number = std::process::id();
+    loop {
+        let mut name = path.as_os_str().to_owned();
+        name.push(format!(".{number}.part"));
+        match create(name.as_ref()) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => number += 1,
+            created => return Ok((Name::Temporary(name.into()), created?)),
+        }
+    }
+}
+
+/// Makes the name `path` survive a power failure, where that is supported.
+fn sync_folder(path: &Path) -> io::Result<()> {
+    let Ok(folder) = File::open(folder_of(path)) else {
+        return Ok(());
+    };
+    match folder.sync_all() {
+        Err(error) if error.kind() == io::ErrorKind::InvalidInput => Ok(()),
+        synced => synced,
+    }
 }
 
 impl PartialFile {
     /// Returns true if it would overwrite a non-empty file.
     pub fn replaces(&self) -> bool {
-        let existing = fs::metadata(&self.path);
-        self.temporary.is_some() && existing.is_ok_and(|existing| existing.len() > 0)
+        let existing = fs::metadata(&self.target);
+        !matches!(self.name, Name::Final) && existing.is_ok_and(|existing| existing.len() > 0)
     }
 
     pub fn failed(&self, source: io::Error) -> OutputError {
@@ -330,27 +406,46 @@ impl PartialFile {
         }
     }
 
-    /// Renames the complete file.
+    /// Leaves the incomplete file under its temporary name, and returns that.
+    pub fn keep(mut self) -> Option<PathBuf> {
+        match std::mem::replace(&mut self.name, Name::Final) {
+            Name::Temporary(path) => Some(path),
+            Name::Missing(_) | Name::Final => None,
+        }
+    }
+
+    /// Gives the complete file its name.
     ///
     /// # Errors
-    /// If it cannot be renamed; an existing file of that name is then unchanged.
+    /// If that is impossible; an existing file of that name is then unchanged.
     pub fn finish(mut self) -> Result<(), OutputError> {
-        if let Some(temporary) = &self.temporary {
-            // Otherwise a power failure could leave an empty file under the new name.
-            let renamed = self.file.sync_all();
-            let renamed = renamed.and_then(|()| fs::rename(temporary, &self.path));
-            renamed.map_err(|source| self.failed(source))?;
-            self.temporary = None;
+        self.replace().map_err(|source| self.failed(source))
+    }
+
+    fn replace(&mut self) -> io::Result<()> {
+        if matches!(self.name, Name::Final) {
+            return Ok(());
         }
-        Ok(())
+        // Otherwise a power failure could leave an empty file under the new name.
+        self.file.sync_all()?;
+        if let Name::Missing(handle) = &self.name {
+            // A name that is not too long, whatever that of the file.
+            let short = self.target.with_file_name("diskarm");
+            (self.name, ()) = with_unused_name(&short, |name| give_name(handle, name))?;
+        }
+        if let Name::Temporary(path) = &self.name {
+            fs::rename(path, &self.target)?;
+            self.name = Name::Final;
+        }
+        sync_folder(&self.target)
     }
 }
 
 impl Drop for PartialFile {
     fn drop(&mut self) {
-        if let Some(temporary) = &self.temporary {
+        if let Name::Temporary(path) = &self.name {
             // The first error matters more than a leftover file.
-            let _ = fs::remove_file(temporary);
+            let _ = fs::remove_file(path);
         }
     }
 }
@@ -389,14 +484,158 @@ mod tests {
         fs::remove_file(&path).unwrap();
     }
 
-    #[test]
-    fn temporary_names_end_in_a_number() {
-        assert_eq!(unnumbered("rows.csv.123"), Some("rows.csv"));
-        for other in ["rows.csv", "rows.csv.", "rows.csv.7a", "123"] {
-            assert_eq!(unnumbered(other), None, "{other}");
+    /// A folder that is removed at the end of a test.
+    struct Folder(PathBuf);
+
+    impl Folder {
+        fn new(name: &str) -> Self {
+            let name = format!("diskarm-output-{}-{name}", std::process::id());
+            let path = std::env::temp_dir().join(name);
+            let _ = fs::remove_dir_all(&path);
+            fs::create_dir(&path).unwrap();
+            Self(path)
         }
-        let temporary = numbered(Path::new("a/rows.csv"));
-        let temporary = temporary.to_str().unwrap().strip_suffix(".part").unwrap();
-        assert_eq!(unnumbered(temporary), Some("a/rows.csv"));
+
+        fn path(&self, name: &str) -> PathBuf {
+            self.0.join(name)
+        }
+
+        fn names(&self) -> Vec<String> {
+            let entries = fs::read_dir(&self.0).unwrap().flatten();
+            let names = entries.map(|entry| entry.file_name().into_string().unwrap());
+            let mut names: Vec<String> = names.collect();
+            names.sort();
+            names
+        }
+    }
+
+    impl Drop for Folder {
+        fn drop(&mut self) {
+            let _ = fs::remove_dir_all(&self.0);
+        }
+    }
+
+    fn output(path: &Path) -> OutputFile {
+        Files::default().output("--a", path).unwrap()
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_replaced_file_keeps_its_permissions_and_owner() {
+        use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
+        let folder = Folder::new("mode");
+        let (path, plain) = (folder.path("rows.csv"), folder.path("plain"));
+        fs::write(&plain, "").unwrap();
+        let mode = |path: &Path| fs::metadata(path).unwrap().mode() & 0o7777;
+        output(&path).write(b"new").unwrap();
+        assert_eq!(mode(&path), mode(&plain));
+        // Only root can give files away.
+        let is_root = chown(&path, Some(12), Some(34)).is_ok();
+        for expected in [0o600, 0o444, 0o664] {
+            fs::set_permissions(&path, fs::Permissions::from_mode(expected)).unwrap();
+            for create in [OutputFile::create, OutputFile::create_named] {
+                let part = create(output(&path)).unwrap();
+                (&part.file).write_all(b"later").unwrap();
+                part.finish().unwrap();
+                assert_eq!(mode(&path), expected, "{expected:o}");
+                let found = fs::metadata(&path).unwrap();
+                assert!(!is_root || (found.uid(), found.gid()) == (12, 34));
+            }
+        }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn the_file_behind_a_link_is_replaced_whole() {
+        use std::os::unix::fs::symlink;
+        let (folder, other) = (Folder::new("link"), Folder::new("behind"));
+        let (link, second) = (folder.path("link"), other.path("second"));
+        let target = other.path("target");
+        symlink(&second, &link).unwrap();
+        symlink("target", &second).unwrap();
+        // At first, the links lead nowhere.
+        for text in ["earlier", "later"] {
+            let part = output(&link).create().unwrap();
+            (&part.file).write_all(text.as_bytes()).unwrap();
+            assert_eq!(fs::read_to_string(&target).is_ok(), text == "later");
+            part.finish().unwrap();
+            assert_eq!(fs::read_to_string(&target).unwrap(), text);
+        }
+        drop(output(&link).create().unwrap());
+        assert_eq!(fs::read_to_string(&target).unwrap(), "later");
+        assert!(link.is_symlink() && second.is_symlink() && !target.is_symlink());
+        assert_eq!(folder.names(), ["link"]);
+        assert_eq!(other.names(), ["second", "target"]);
+        // A link without a file, and its target, are one output.
+        fs::remove_file(&target).unwrap();
+        let mut files = Files::default();
+        files.output("--a", &target).unwrap();
+        assert!(files.output("--b", &link).is_err());
+        // A loop is an error.
+        symlink(&link, &target).unwrap();
+        assert!(output(&link).create().is_err());
+    }
+
+    /// `/dev/stdout` is such a link.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn open_files_and_devices_are_written_directly() {
+        use std::os::fd::AsRawFd;
+        use std::os::unix::fs::{MetadataExt, symlink};
+        let folder = Folder::new("open");
+        let (path, link) = (folder.path("out"), folder.path("link"));
+        let open = File::create(&path).unwrap();
+        let handle = format!("/proc/self/fd/{}", open.as_raw_fd());
+        symlink(&handle, &link).unwrap();
+        for (name, text) in [(Path::new(&handle), "earlier"), (&link, "later")] {
+            output(name).write(text.as_bytes()).unwrap();
+            assert_eq!(fs::read_to_string(&path).unwrap(), text);
+            let inode = |metadata: io::Result<Metadata>| metadata.unwrap().ino();
+            assert_eq!(inode(fs::metadata(&path)), inode(open.metadata()));
+        }
+        fs::remove_file(&link).unwrap();
+        symlink("/dev/null", &link).unwrap();
+        output(&link).write(b"nothing").unwrap();
+        assert_eq!(fs::metadata(&link).unwrap().len(), 0);
+        assert_eq!(folder.names(), ["link", "out"]);
+    }
+
+    #[test]
+    fn files_with_temporary_names_are_left_alone() {
+        let folder = Folder::new("mine");
+        let (path, id) = (folder.path("X"), std::process::id());
+        let mine = [id - 1, id, id + 1, 2024].map(|number| format!("X.{number}.part"));
+        for name in &mine {
+            fs::write(folder.path(name), "mine").unwrap();
+        }
+        for create in [OutputFile::create, OutputFile::create_named] {
+            let part = create(output(&path)).unwrap();
+            (&part.file).write_all(b"ours").unwrap();
+            part.finish().unwrap();
+            drop(create(output(&path)).unwrap());
+        }
+        for name in &mine {
+            assert_eq!(fs::read_to_string(folder.path(name)).unwrap(), "mine");
+        }
+        assert_eq!(folder.names().len(), 5);
+    }
+
+    #[test]
+    fn an_incomplete_file_has_a_name_only_if_it_should() {
+        let folder = Folder::new("named");
+        let path = folder.path(&"x".repeat(255));
+        if create_unnamed(&folder.0).is_ok() {
+            let part = output(&path).create().unwrap();
+            assert!(folder.names().is_empty());
+            part.finish().unwrap();
+            output(&path).write(b"again").unwrap();
+            assert_eq!(folder.names().len(), 1);
+        }
+        assert!(output(&folder.path(&"x".repeat(256))).create().is_err());
+        let part = output(&folder.path("y")).create_named().unwrap();
+        (&part.file).write_all(b"rows").unwrap();
+        let kept = part.keep().unwrap();
+        assert_eq!(kept, folder.path(&format!("y.{}.part", std::process::id())));
+        assert_eq!(fs::read_to_string(kept).unwrap(), "rows");
     }
 }

@@ -40,7 +40,7 @@ pub use recording::{Recorder, Tap, Tappable};
 pub use server::{
     DEFAULT_MAX_CONNECTIONS, HANDSHAKE_LIMITS, Handshake, Protocol, Server, Stopper, Watcher,
 };
-pub use sockets::{Address, Listener, Stream};
+pub use sockets::{Address, Listener, SocketFile, Stream};
 pub use statistics::{
     Access, Counts, ExportStatistics, Lateness, RecordingSummary, Statistics, TOO_SLOW,
 };

@@ -1,8 +1,10 @@
 //! Listening sockets and connections, over TCP and Unix sockets.
 
+use std::fs;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
 use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -58,10 +60,17 @@ impl std::fmt::Display for Address {
     }
 }
 
-/// A socket that accepts connections. The file of a Unix socket is removed on drop.
+/// A socket that accepts connections.
 pub struct Listener {
+    /// Comes first, to be dropped first: an open socket keeps its inode number.
+    file: Option<SocketFile>,
     socket: ListeningSocket,
-    path: Option<PathBuf>,
+}
+
+/// The file of a Unix socket that this process made. It is removed on drop.
+pub struct SocketFile {
+    path: PathBuf,
+    identity: (u64, u64),
 }
 
 enum ListeningSocket {
@@ -71,11 +80,20 @@ enum ListeningSocket {
 
 impl Listener {
     pub fn bind(address: &Address) -> io::Result<Self> {
-        let (socket, path) = match address {
+        let (socket, file) = match address {
             Address::Tcp(found) => (ListeningSocket::Tcp(TcpListener::bind(&found[..])?), None),
-            Address::Unix(path) => (ListeningSocket::Unix(bind_unix(path)?), Some(path.clone())),
+            Address::Unix(path) => {
+                let socket = ListeningSocket::Unix(bind_unix(path)?);
+                let (path, identity) = (path.clone(), identity(path)?);
+                (socket, Some(SocketFile { path, identity }))
+            }
         };
-        Self::new(socket, path)
+        Self::new(socket, file)
+    }
+
+    /// Returns the file of a bound Unix socket, which otherwise is removed with the listener.
+    pub fn take_file(&mut self) -> Option<SocketFile> {
+        self.file.take()
     }
 
     /// Returns the sockets that systemd opened. Fails unless all of them are TCP or Unix sockets.
@@ -96,12 +114,12 @@ impl Listener {
         Ok(all)
     }
 
-    fn new(socket: ListeningSocket, path: Option<PathBuf>) -> io::Result<Self> {
+    fn new(socket: ListeningSocket, file: Option<SocketFile>) -> io::Result<Self> {
         match &socket {
             ListeningSocket::Tcp(socket) => socket.set_nonblocking(true)?,
             ListeningSocket::Unix(socket) => socket.set_nonblocking(true)?,
         }
-        Ok(Self { socket, path })
+        Ok(Self { file, socket })
     }
 
     /// Returns true if other machines can reach the socket.
@@ -179,14 +197,19 @@ fn keep_alive(stream: &TcpStream) -> io::Result<()> {
     Ok(sockopt::set_socket_keepalive(stream, true)?)
 }
 
-/// Binds a Unix socket, replacing the file of a socket that has no listener.
+/// Binds a Unix socket, replacing a socket that has no listener, and nothing else.
 fn bind_unix(path: &Path) -> io::Result<UnixListener> {
     match UnixListener::bind(path) {
         Err(error) if error.kind() == ErrorKind::AddrInUse => {
-            let reached = UnixStream::connect(path);
-            match reached {
+            // Connecting to a file that is not a socket is refused, too.
+            if !fs::symlink_metadata(path)?.file_type().is_socket() {
+                let message = "a file that is not a socket has this name: remove the file, or \
+                               choose another name";
+                return Err(io::Error::new(ErrorKind::AlreadyExists, message));
+            }
+            match UnixStream::connect(path) {
                 Err(refused) if refused.kind() == ErrorKind::ConnectionRefused => {
-                    std::fs::remove_file(path)?;
+                    fs::remove_file(path)?;
                     UnixListener::bind(path)
                 }
                 _ => Err(error),
@@ -194,6 +217,11 @@ fn bind_unix(path: &Path) -> io::Result<UnixListener> {
         }
         bound => bound,
     }
+}
+
+/// Returns what distinguishes the file at `path` from one that replaces it: device and inode.
+fn identity(path: &Path) -> io::Result<(u64, u64)> {
+    fs::symlink_metadata(path).map(|found| (found.dev(), found.ino()))
 }
 
 /// Escapes text for a URI, except unreserved characters and slashes (RFC 3986).
@@ -210,11 +238,11 @@ fn percent_encode(text: &str) -> String {
     escaped
 }
 
-impl Drop for Listener {
+impl Drop for SocketFile {
     fn drop(&mut self) {
-        if let Some(path) = &self.path {
-            // The file may already have been removed.
-            let _ = std::fs::remove_file(path);
+        // The file may have been removed, and another program may have made one there.
+        if identity(&self.path).is_ok_and(|found| found == self.identity) {
+            let _ = fs::remove_file(&self.path);
         }
     }
 }

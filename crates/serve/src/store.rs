@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Seek, SeekFrom};
 use std::os::unix::fs::FileExt;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -169,8 +169,8 @@ impl FileStore {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 let file = options.write(true).create_new(true).open(path)?;
                 file.set_len(bytes)?;
-                // The directory entry must also survive a crash.
                 file.sync_all()?;
+                sync_name(path)?;
                 file
             }
             opened => opened?,
@@ -182,6 +182,15 @@ impl FileStore {
         })?;
         check_size(&file, bytes)?;
         Ok(Self { file, bytes })
+    }
+}
+
+/// Makes the name of a new file survive a power failure, where that is supported.
+fn sync_name(path: &str) -> io::Result<()> {
+    let folder = fs::canonicalize(path)?.parent().map(File::open);
+    match folder.map(|folder| folder?.sync_all()) {
+        Some(Err(error)) if error.kind() != io::ErrorKind::InvalidInput => Err(error),
+        _ => Ok(()),
     }
 }
 

@@ -1,7 +1,9 @@
 //! TLS on a connection, with `rustls`.
 
 use std::fmt;
+use std::fs;
 use std::io::{self, ErrorKind, Read, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -22,6 +24,8 @@ pub struct Tls {
     config: Arc<ServerConfig>,
     /// True if clients that do not encrypt are refused.
     pub is_required: bool,
+    /// The key's file, if other users of this machine can read or replace the key.
+    pub exposed_key: Option<PathBuf>,
 }
 
 #[derive(Debug)]
@@ -66,6 +70,7 @@ impl Tls {
         let certificates = certificates(folder.join(Self::CERTIFICATE))?;
         let path = folder.join(Self::KEY);
         let parsed = PrivateKeyDer::from_pem_slice(&read(&path)?);
+        let is_exposed = fs::metadata(&path).is_ok_and(|found| found.mode() & 0o066 != 0);
         let key = parsed.map_err(|error| invalid_file(&path, error, "a private key in PEM"))?;
         let builder = ServerConfig::builder_with_provider(Arc::clone(&provider));
         let versioned = builder.with_safe_default_protocol_versions();
@@ -85,6 +90,7 @@ impl Tls {
         Ok(Self {
             config: Arc::new(config),
             is_required: true,
+            exposed_key: is_exposed.then_some(path),
         })
     }
 }
@@ -118,7 +124,7 @@ fn certificates(path: PathBuf) -> Result<Vec<CertificateDer<'static>>, TlsError>
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, TlsError> {
-    std::fs::read(path).map_err(|source| TlsError::Unreadable {
+    fs::read(path).map_err(|source| TlsError::Unreadable {
         path: path.to_owned(),
         source,
     })

@@ -6,7 +6,7 @@ use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use diskarm_results::output_file::{OutputFile, unnumbered};
+use diskarm_results::output_file::OutputFile;
 use serde::{Deserialize, Serialize};
 
 use crate::cell::{Inputs, Replications};
@@ -61,21 +61,6 @@ impl Folder {
     /// Writes a file completely or not at all; fails if the study reads it.
     pub(crate) fn write(&self, name: impl AsRef<Path>, bytes: &[u8]) -> Result<(), StudyError> {
         Ok(self.output_file(name)?.write(bytes)?)
-    }
-
-    /// Removes partial files left by killed processes; no other process writes here. They are
-    /// called `NAME.NUMBER.part` or, in earlier versions, `NAME.part`.
-    pub(crate) fn remove_leftovers(&self) {
-        let name_of = |left: &str| unnumbered(left).unwrap_or(left).to_owned();
-        let is_file = |left: &str| NAMES.contains(&&*name_of(left));
-        let is_figure = |left: &str| {
-            [".svg", ".png"]
-                .iter()
-                .any(|end| name_of(left).ends_with(end))
-        };
-        self.inputs.remove_leftovers(&self.path, is_file);
-        let figures = self.path.join(FIGURES);
-        self.inputs.remove_leftovers(&figures, is_figure);
     }
 }
 

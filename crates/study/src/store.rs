@@ -41,17 +41,15 @@ pub struct Store {
 }
 
 impl Store {
-    /// Opens the store in `folder`, which is created if necessary, and removes files left there by
-    /// killed processes. Fails if the folder is in use, was written by another version, cannot be
-    /// written, or has a file `runs.jsonl` that is not a store.
+    /// Opens the store in `folder`, which is created if necessary. Fails if the folder is in use,
+    /// was written by another version, cannot be written, or has a file `runs.jsonl` that is not a
+    /// store.
     pub fn open(folder: &Folder) -> Result<Self, StudyError> {
         let lock = lock_folder(folder.path())?;
-        folder.remove_leftovers();
         let path = folder.path().join(RUNS);
         let cannot_write = |e| StudyError::cannot_write(&path, e);
         let mut file = open_file(&path)?;
-        // If the file is a link, the runs may be on another disk.
-        let output = folder.output_file(RUNS)?.following_links();
+        let output = folder.output_file(RUNS)?;
         let bytes = fs::read(&path).map_err(|e| StudyError::cannot_read(&path, e))?;
         // An incomplete line may follow the last line end, or be the only line.
         let complete = bytes.iter().rposition(|byte| *byte == b'\n');

@@ -302,24 +302,6 @@ trace = "{here}"
     }
 }
 
-#[test]
-fn files_left_by_a_killed_process_are_removed() {
-    let folder = Folder::new("left");
-    fs::create_dir_all(folder.path().join("figures")).unwrap();
-    let left = ["results.csv.part", "runs.jsonl.part", "figures/a.svg.part"];
-    for name in left {
-        fs::write(folder.path().join(name), "half").unwrap();
-    }
-    let others = ["download.iso.part", "figures/mine.part", "notes.txt"];
-    for name in others {
-        fs::write(folder.path().join(name), "mine").unwrap();
-    }
-    Store::open(&folder.results()).unwrap();
-    let is_there = |name: &&str| folder.path().join(name).exists();
-    assert!(!left.iter().any(is_there));
-    assert!(others.iter().all(is_there));
-}
-
 /// Two of three cells are not saturated; the third has no mean.
 #[test]
 fn cells_with_too_wide_intervals_are_counted() {

@@ -14,6 +14,7 @@ use super::Args;
 use super::predictions::Predictions;
 use super::recorder::{self, Outputs, ScanEvent};
 use super::target::Real;
+use crate::args;
 use crate::error::Error;
 use crate::output;
 use crate::progress::Progress;
@@ -42,9 +43,8 @@ struct ScanRun {
 }
 
 pub fn run_scan(args: &Args, real: Real) -> Result<(), Error> {
-    let mut files = real
-        .files
-        .with_input("--model", args.model.as_deref().unwrap_or_default());
+    let mut files = args::with_secrets(real.files, args.chap.as_deref());
+    files = files.with_input("--model", args.model.as_deref().unwrap_or_default());
     files = files.with_input("--workload", args.workload.as_deref().unwrap_or_default());
     let model = model(args)?;
     let path = args.checksums.as_deref();

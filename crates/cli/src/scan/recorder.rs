@@ -95,14 +95,16 @@ impl Outputs {
         Ok((record, true))
     }
 
-    fn image(&self, size: Size, is_resumed: bool) -> Result<Option<Image>, Error> {
+    fn image(&self, record: &ScanRecord, is_resumed: bool) -> Result<Option<Image>, Error> {
         let Some(file) = &self.image else {
             return Ok(None);
         };
-        let (bytes, path) = (size.sectors.0 * size.sector.0, &self.image_path);
+        let (bytes, path) = (image_bytes(record), &self.image_path);
         let file = file.clone().open_in_place()?;
         let length = file.metadata().map_err(Error::io("read", path))?.len();
-        if is_resumed && length != bytes {
+        // A run that was killed after its first checkpoint leaves an empty image.
+        let is_begun = record.remaining().count() < record.size().sectors;
+        if is_resumed && length != bytes && (is_begun || length > 0) {
             return Err(Error::Failed(format!(
                 "{path}: found {length} bytes, expected the {bytes} of the image started by the \
                  scan of {}",
@@ -114,9 +116,6 @@ impl Outputs {
                 "`--image` needs a new or empty file: {path} would be overwritten (to continue a \
                  scan, give its --checkpoint too)"
             )));
-        }
-        if !is_resumed {
-            file.set_len(bytes).map_err(Error::io("write", path))?;
         }
         Ok(Some(Image {
             file,
@@ -135,18 +134,26 @@ impl Outputs {
         let left = record.remaining().clone();
         let mut recording = Recording {
             name,
-            image: self.image(size, is_resumed)?,
+            image: self.image(&record, is_resumed)?,
             record,
             checkpoint: self.checkpoint,
         };
         if !is_resumed {
-            // The image is no longer empty, so the checkpoint must exist.
+            // An image that is not empty can only be continued from a checkpoint.
             recording.save()?;
+        }
+        if let Some(image) = &recording.image {
+            let extended = image.file.set_len(image_bytes(&recording.record));
+            extended.map_err(Error::io("write", &image.path))?;
         }
         let (pieces, receiver) = sync_channel(MAX_WAITING);
         let thread = std::thread::spawn(move || recording.run(&receiver));
         Ok((Recorder { pieces, thread }, left))
     }
+}
+
+fn image_bytes(record: &ScanRecord) -> u64 {
+    record.size().sectors.0 * record.size().sector.0
 }
 
 /// Returns the output file at `path`, which must not be a device.

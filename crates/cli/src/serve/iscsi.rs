@@ -47,8 +47,8 @@ fn address(text: &str) -> Result<Address, &'static str> {
 
 pub fn run(args: Args) -> Result<(), Error> {
     let accounts = args.chap.as_deref().map(args::accounts).transpose()?;
-    let specs = args.options.specs()?;
-    let mut names = specs.iter().map(|spec| &spec.name);
+    let mut plan = args.options.plan()?;
+    let mut names = plan.specs.iter().map(|spec| &spec.name);
     if let Some(name) = names.find(|name| !is_target_name(name)) {
         let expected = "a name of lower-case letters, digits, '-', '.' and ':'";
         return Err(Error::option("--export", name, expected));
@@ -60,9 +60,10 @@ pub fn run(args: Args) -> Result<(), Error> {
     };
     let is_open = accounts.is_none();
     let listen = || args.listeners(is_open);
+    plan.files = args::with_secrets(plan.files, args.chap.as_deref());
     let iscsi = Iscsi::new(accounts);
     args.options
-        .serve(iscsi, &specs, ExportSpec::build_unit, listen, uri)
+        .serve(iscsi, plan, ExportSpec::build_unit, listen, uri)
 }
 
 impl Args {

@@ -62,14 +62,29 @@ fn address(text: &str) -> Result<Address, String> {
 }
 
 pub fn run(args: Args) -> Result<(), Error> {
-    let specs = args.options.specs()?;
+    let mut plan = args.options.plan()?;
     let tls = args.tls()?;
     let is_secure = tls.as_ref().is_some_and(|tls| tls.is_required);
     let uri = |listener: &Listener, spec: &ExportSpec| listener.uri(&spec.name, is_secure);
     let listen = || args.listeners(is_secure);
+    if let Some(folder) = &args.tls_certificates {
+        for name in [Tls::CERTIFICATE, Tls::KEY, Tls::AUTHORITY] {
+            let path = folder.join(name);
+            plan.files = plan.files.with_input_file("--tls-certificates", path);
+        }
+    }
+    for address in &args.listen {
+        server::claim(&mut plan.files, "--listen", address)?;
+    }
+    if let Some(key) = tls.as_ref().and_then(|tls| tls.exposed_key.as_ref()) {
+        let key = key.display();
+        plan.warnings.push(format!(
+            "other users of this machine can access the key {key}: run chmod 600 {key}"
+        ));
+    }
     let nbd = Nbd { tls };
     args.options
-        .serve(nbd, &specs, ExportSpec::build, listen, uri)
+        .serve(nbd, plan, ExportSpec::build, listen, uri)
 }
 
 impl Args {

@@ -2,14 +2,14 @@
 //! controls while it runs.
 
 use std::io::{self, IsTerminal, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::exit;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use diskarm_core::units::{Bytes, Span};
-use diskarm_results::output_file::{Files, PartialFile};
+use diskarm_results::output_file::{Files, OutputFile, PartialFile};
 use diskarm_results::prose;
 use diskarm_serve::control::ControlServer;
 use diskarm_serve::store::StoreSpec;
@@ -135,8 +135,9 @@ snapshot:PATH: a file that is never written; writes stay in memory.";
 const RECORD: &str = "Record requests and response times as a trace.
 
 `diskarm simulate --trace FILE` with the same drive and policy replays it at the recorded times, \
-and gives the recorded response times. The file is complete when the server has ended; it \
-replaces an earlier one, unless it has no requests. \
+and gives the recorded response times. The file gets its name when the server ends; it replaces \
+an earlier one, unless it has no requests. Until then it is called FILE.NUMBER.part, with all \
+requests but the last few. A server that is killed leaves it, and no other removes it. \
 Times are those of the drive, from its first request. Traces contain only successful reads and \
 writes. Other requests are counted at the end: a flush, for example, delays requests, which a \
 replay does not show.";
@@ -158,6 +159,13 @@ fn time(text: &str) -> Result<Span, String> {
     Pace::parse_bound(text).ok_or_else(|| format!("expected {}", Pace::BOUND))
 }
 
+/// What a server serves, and the files and sockets of the command.
+pub struct Plan {
+    pub specs: Vec<ExportSpec>,
+    pub files: Files,
+    pub warnings: Vec<String>,
+}
+
 type BuildResult<D> = Result<Export<D>, diskarm_simulate::Error>;
 
 impl Options {
@@ -169,8 +177,8 @@ impl Options {
         }
     }
 
-    /// Returns the exports; `--drive` comes first.
-    pub fn specs(&self) -> Result<Vec<ExportSpec>, Error> {
+    /// Returns the exports, `--drive` first, with the files that they read.
+    pub fn plan(&self) -> Result<Plan, Error> {
         let changes = self.changes.edits()?;
         let first = self.drive.as_ref().map(|drive| ExportSpec {
             name: String::new(),
@@ -195,36 +203,54 @@ impl Options {
             }
             specs.push(spec);
         }
-        Ok(specs)
+        Ok(Plan {
+            files: inputs(&specs)?,
+            specs,
+            warnings: Vec::new(),
+        })
     }
 
-    /// Serves the exports that `build` makes from `specs` until a signal arrives. `uri` returns the
-    /// address of an export.
+    /// Serves the exports that `build` makes from those of `plan` until a signal arrives. `uri`
+    /// returns the address of an export.
     pub fn serve<P: Protocol<Device: Tappable + 'static>>(
         &self,
         protocol: P,
-        specs: &[ExportSpec],
+        plan: Plan,
         build: impl Fn(&ExportSpec, Pace, u64) -> BuildResult<P::Device>,
         listen: impl FnOnce() -> Result<Vec<Listener>, Error>,
         uri: impl Fn(&Listener, &ExportSpec) -> String,
     ) -> Result<(), Error> {
+        let Plan {
+            specs,
+            mut files,
+            warnings,
+        } = plan;
         let pace = self.pace();
-        let mut files = inputs(specs)?;
+        let control = self.control.clone().map(Address::Unix);
+        if let Some(address) = &control {
+            claim(&mut files, "--control", address)?;
+        }
+        let records = specs.iter().map(|spec| {
+            let path = spec.record.as_ref();
+            path.map(|path| files.output("--record", path)).transpose()
+        });
+        let records: Vec<_> = records.collect::<Result<_, _>>()?;
         let (mut exports, mut recordings) = (Vec::new(), Vec::new());
-        for spec in specs {
+        for (spec, record) in specs.iter().zip(records) {
             let export = build(spec, pace, self.seed)?;
-            let (export, recording) =
-                start_recording(spec, export, &self.record_format, &mut files)?;
+            let (export, recording) = start_recording(spec, export, &self.record_format, record)?;
             exports.push(export);
             recordings.push(recording);
         }
-        let control = self.control.as_deref();
-        let control = control.map(control_socket).transpose()?;
+        let control = control.map(|address| bind("--control", &address));
+        let mut control = control.transpose()?;
+        // The thread that listens there never drops the listener.
+        let _control_file = control.as_mut().and_then(Listener::take_file);
         let sizes = exports.iter().map(|export| export.facts.bytes()).collect();
         let description = |export: &Export<P::Device>| export.facts.description.clone();
         let drives: Vec<String> = exports.iter().map(description).collect();
         let info = Exports {
-            specs: specs.to_vec(),
+            specs: specs.clone(),
             sizes,
             pace,
         };
@@ -254,10 +280,8 @@ impl Options {
             // The server runs even if this cannot be printed.
             let _ = writeln!(io::stderr(), "{line}");
         }
+        output::print_warnings(&warnings);
         let served = self.wait(server, &info, metrics).map_err(server_error)?;
-        if let Some(path) = &self.control {
-            let _ = std::fs::remove_file(path);
-        }
         let mut exports = info.statistics(&served);
         let result = finish_recordings(recordings, &mut exports);
         let text = || exports.iter().map(ExportStatistics::text).collect();
@@ -334,15 +358,26 @@ pub fn listeners(
         (addresses, _) => addresses,
     };
     for address in addresses {
-        let listener = Listener::bind(address).map_err(|source| match source.kind() {
-            io::ErrorKind::AddrInUse => Error::Failed(format!(
-                "`--listen`: another program is already listening on {address}"
-            )),
-            _ => Error::io("listen", address)(source),
-        });
-        listeners.push(listener?);
+        listeners.push(bind("--listen", address)?);
     }
     Ok(listeners)
+}
+
+/// Reserves the file of a socket, which `option` names, among those of the command.
+pub fn claim(files: &mut Files, option: &'static str, address: &Address) -> Result<(), Error> {
+    if let Address::Unix(path) = address {
+        files.output(option, path)?;
+    }
+    Ok(())
+}
+
+fn bind(option: &str, address: &Address) -> Result<Listener, Error> {
+    Listener::bind(address).map_err(|source| match source.kind() {
+        io::ErrorKind::AddrInUse => Error::Failed(format!(
+            "`{option}`: another program is already listening on {address}"
+        )),
+        _ => Error::Failed(format!("`{option}`: cannot listen on {address}: {source}")),
+    })
 }
 
 fn server_error(source: io::Error) -> Error {
@@ -354,15 +389,15 @@ struct Recording {
     recorder: Recorder,
 }
 
-/// Starts recording an export in `format` if `spec` asks for it, and returns the export with its
-/// device wrapped. `files` contains the command's inputs.
+/// Starts recording an export in `format` to `output`, if any, and returns the export with its
+/// device wrapped.
 fn start_recording<D: Tappable + 'static>(
     spec: &ExportSpec,
     mut export: Export<D>,
     format: &str,
-    files: &mut Files,
+    output: Option<OutputFile>,
 ) -> Result<(Export<D>, Option<Recording>), Error> {
-    let Some(path) = &spec.record else {
+    let (Some(output), Some(path)) = (output, &spec.record) else {
         return Ok((export, None));
     };
     let Some(mut timing) = export.timing else {
@@ -372,7 +407,7 @@ fn start_recording<D: Tappable + 'static>(
     };
     let model = spec.system()?;
     let blocks = BlockConverter::new(model.disk(), &model.name)?;
-    let part = files.output("--record", path)?.create()?;
+    let part = output.create_named()?;
     let file = part.file.try_clone();
     let file = file.map_err(|source| part.failed(source))?;
     let (recorder, tap) = Recorder::start(file, path, format, blocks)?;
@@ -408,7 +443,17 @@ fn finish_recordings(
     let mut result = Ok(());
     for (recording, statistics) in recordings.into_iter().zip(exports) {
         let finished = recording.map(|Recording { part, recorder }| {
-            let mut recorded = recorder.finish()?;
+            let mut recorded = match recorder.finish() {
+                Ok(recorded) => recorded,
+                Err(error) => {
+                    if let Some(path) = part.keep() {
+                        let path = path.display();
+                        let note = format!("{path} has the requests recorded before an error");
+                        output::print_notes(&[note]);
+                    }
+                    return Err(error.into());
+                }
+            };
             recorded.add_requests(&statistics.counts);
             if recorded.requests == 0 && part.replaces() {
                 let note = "there was nothing to record: the earlier file is unchanged";
@@ -530,11 +575,6 @@ fn metrics_socket(address: &Address) -> Result<Listener, Error> {
             "`--metrics` needs an address HOST:PORT that other machines cannot reach, not {address}"
         ))),
     }
-}
-
-fn control_socket(path: &Path) -> Result<Listener, Error> {
-    let listener = Listener::bind(&Address::Unix(path.to_owned()));
-    listener.map_err(Error::io("listen", path.display()))
 }
 
 fn start_control(server: &Server, listener: Listener, exports: &Exports) -> io::Result<()> {

@@ -14,6 +14,7 @@ use diskarm_wire::nbd::{Command as Asked, Error, Greeting, Headers, Request};
 use serde_json::Value;
 
 use crate::iscsi::Server as Target;
+use crate::lost::traced;
 use crate::scan::predictions;
 use crate::serve::{Server, name_of};
 use crate::{diskarm, file_of};
@@ -287,6 +288,55 @@ fn an_interrupted_scan_continues_from_its_checkpoint() {
     assert!(output.status.success());
     let read = |path: &str| fs::read_to_string(path).expect("checksums");
     assert_eq!(read(&sums).replace(" 1\n", "\n"), read(&again));
+}
+
+/// Killed at any step of its beginning, a scan can be run again.
+#[test]
+fn a_scan_killed_before_it_reads_continues() {
+    let disk = file_of("early.disk", "");
+    fs::write(&disk, contents()).expect("a file");
+    let [image, kept] = ["early.img", "early.kept"].map(unused_path);
+    let scan = ["scan", &disk, "--image", &image, "--checkpoint", &kept];
+    let folder = tempfile::TempDir::new().expect("a folder");
+    for step in ["ftruncate", "fdatasync", "linkat", "rename", "fsync"] {
+        let killed = format!("inject={step}:signal=KILL:when=1");
+        let options = [
+            "-e",
+            "trace=ftruncate,fdatasync,linkat,rename,fsync,exit_group",
+        ];
+        let options = [&options[..], &["-e", &killed]].concat();
+        let Some(log) = traced(folder.path(), &options, &scan) else {
+            break;
+        };
+        assert!(log.contains("+++ killed by SIGKILL +++"), "{log}");
+        let output = diskarm(&scan);
+        assert!(output.status.success(), "{step}: {output:?}");
+        assert!(fs::read(&image).expect("an image") == contents(), "{step}");
+        assert!(!fs::exists(&kept).expect("a folder"));
+        fs::remove_file(&image).expect("an image");
+    }
+    // A checkpoint without progress needs no image yet, one with progress does.
+    let export = Export::start("early", None, |read| read < 9);
+    let scan = [
+        "scan",
+        &export.uri,
+        "--image",
+        &image,
+        "--checkpoint",
+        &kept,
+    ];
+    assert_eq!(diskarm(&scan).status.code(), Some(2));
+    fs::write(&image, "").expect("an image");
+    let output = diskarm(&scan);
+    let message = String::from_utf8_lossy(&output.stderr);
+    let expected = format!(
+        "error: {image}: found 0 bytes, expected the {} of the image started by the scan of {kept}",
+        512 * BLOCKS
+    );
+    assert_eq!(message.trim_end(), expected);
+    for path in [&disk, &image, &kept] {
+        fs::remove_file(path).expect("a file");
+    }
 }
 
 /// The image of a failing disk may be better than one that could be made now.

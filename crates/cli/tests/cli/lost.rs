@@ -1,7 +1,8 @@
-//! Tests that no command overwrites its inputs or leaves temporary files.
+//! Tests that no command overwrites its inputs, leaves temporary files, or removes files of others.
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 use super::diskarm;
 
@@ -133,42 +134,145 @@ fn plots_and_fits_do_not_replace_inputs() {
     fs::remove_dir_all(&folder).unwrap();
 }
 
-/// Files that a killed process left are removed; files that a process is writing, and has locked,
-/// and files with other names are not.
+/// Neither Ctrl-C nor a killed process leaves anything behind, and nobody else's file is removed.
+#[cfg(target_os = "linux")]
 #[test]
-fn leftovers_of_the_same_output_are_removed() {
+fn a_killed_command_leaves_no_file_and_removes_none() {
     let folder = folder("part");
     let out = folder.join("rows.csv");
-    let file = |name: &str| folder.join(name);
-    let [leftover, busy] = ["rows.csv.123.part", "rows.csv.456.part"].map(file);
-    let others = [
-        "rows.csv.part",
-        "rows.csv.7a.part",
-        "xrows.csv.1.part",
-        "row.1.part",
-    ]
-    .map(file);
-    for path in others.iter().chain([&leftover, &busy]) {
-        fs::write(path, "partial").unwrap();
+    let mine = ["rows.csv.123.part", "rows.csv.part", "diskarm.1.part"];
+    for name in mine {
+        fs::write(folder.join(name), "mine").unwrap();
     }
-    let held = fs::File::open(&busy).unwrap();
-    held.lock().unwrap();
-    let load = ["--workload", WORKLOAD, "--requests", "10"];
-    let drive = [
+    let rows = [
         "simulate",
         "--policy",
         "fcfs",
         "--drive",
         "hp-c2247",
+        "--workload",
+        WORKLOAD,
         "--per-request",
         text(&out),
+        "--requests",
     ];
-    let run = diskarm(&[&drive[..], &load].concat());
+    let mut killed = Command::new(env!("CARGO_BIN_EXE_diskarm"))
+        .args([&rows[..], &["1000000000"]].concat())
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    // Until it has opened its output and begun.
+    let open = format!("/proc/{}/fd", killed.id());
+    let is_writing = |entry: fs::DirEntry| {
+        let rows = fs::metadata(entry.path());
+        let is_output = fs::read_link(entry.path()).is_ok_and(|path| path.starts_with(&folder));
+        is_output && rows.is_ok_and(|rows| rows.len() > 0)
+    };
+    while !fs::read_dir(&open).unwrap().flatten().any(is_writing) {
+        assert!(killed.try_wait().unwrap().is_none());
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    killed.kill().unwrap();
+    killed.wait().unwrap();
+    let mut names: Vec<_> = fs::read_dir(&folder).unwrap().flatten().collect();
+    if names.len() > mine.len() {
+        crate::skip("the file system has no files without a name (O_TMPFILE)");
+    } else {
+        names.retain(|entry| fs::read(entry.path()).unwrap() == b"mine");
+        assert_eq!(names.len(), mine.len());
+    }
+    let run = diskarm(&[&rows[..], &["10"]].concat());
     assert!(run.status.success(), "{run:?}");
     assert_eq!(fs::read_to_string(&out).unwrap().lines().count(), 11);
-    assert!(!leftover.exists() && busy.exists());
-    assert!(others.iter().all(|path| path.exists()));
-    assert_eq!(fs::read_dir(&folder).unwrap().count(), 6);
+    for name in mine {
+        assert_eq!(fs::read_to_string(folder.join(name)).unwrap(), "mine");
+    }
+    fs::remove_dir_all(&folder).unwrap();
+}
+
+/// Standard output is a file here, which rows and results share.
+#[cfg(target_os = "linux")]
+#[test]
+fn standard_output_by_its_path_is_not_replaced() {
+    let folder = folder("stdout");
+    let out = folder.join("out");
+    let simulate = format!(
+        "{:?} simulate --drive hp-c2247 --policy fcfs --random --requests 3 --per-request \
+         /dev/stdout >> {out:?}",
+        env!("CARGO_BIN_EXE_diskarm")
+    );
+    let run = Command::new("sh").args(["-c", &simulate]).status().unwrap();
+    assert!(run.success());
+    let found = fs::read_to_string(&out).unwrap();
+    assert!(found.starts_with("id,disk,op,"), "{found}");
+    assert!(found.contains("response, mean"), "{found}");
+    fs::remove_dir_all(&folder).unwrap();
+}
+
+/// Runs the program under strace, if that is installed; returns the system calls.
+#[cfg(target_os = "linux")]
+pub fn traced(folder: &Path, options: &[&str], arguments: &[&str]) -> Option<String> {
+    let log = folder.join("strace.log");
+    let run = Command::new("strace")
+        .args(["-f", "-y", "-o", text(&log)])
+        .args(options)
+        .arg(env!("CARGO_BIN_EXE_diskarm"))
+        .args(arguments)
+        .output();
+    if run.is_err() {
+        crate::skip("strace is not installed (strace)");
+        return None;
+    }
+    Some(fs::read_to_string(log).unwrap())
+}
+
+/// The data reach the disk, then the file gets its name, then the name reaches the disk.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_new_name_survives_a_power_failure() {
+    let folder = fs::canonicalize(folder("names")).unwrap();
+    let syncs = [
+        "-e",
+        "trace=fsync,fdatasync,rename,renameat,renameat2,openat",
+    ];
+    let name = format!("<{}>", text(&folder));
+    let is_sync = |line: &str| line.contains("sync(") && line.contains(&name);
+    let place = |log: &str, what: &dyn Fn(&str) -> bool| {
+        let found = log.lines().position(what);
+        found.unwrap_or_else(|| panic!("{log}"))
+    };
+    let out = folder.join("rows.csv");
+    let simulate = ["simulate", "--drive", "hp-c2247", "--policy", "fcfs"];
+    let rows = ["--random", "--requests", "3", "--per-request", text(&out)];
+    let Some(log) = traced(&folder, &syncs, &[&simulate[..], &rows].concat()) else {
+        return;
+    };
+    let is_renamed = |line: &str| line.contains("rename") && line.contains("rows.csv\"");
+    let data = place(&log, &|line| line.contains("sync("));
+    let renamed = place(&log, &is_renamed);
+    assert!(data < renamed && renamed < place(&log, &is_sync), "{log}");
+    // The server ends after it has created the file of its disk.
+    let used = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = used.local_addr().unwrap().to_string();
+    let disk = folder.join("disk.img");
+    let store = format!("file:{}", text(&disk));
+    let serve = ["serve", "nbd", "--drive", "hp-c2247", "--store", &store];
+    let log = traced(
+        &folder,
+        &syncs,
+        &[&serve[..], &["--listen", &address]].concat(),
+    )
+    .unwrap();
+    let is_created = |line: &str| line.contains("disk.img\"") && line.contains("O_CREAT");
+    assert!(disk.exists());
+    assert!(place(&log, &is_created) < place(&log, &is_sync), "{log}");
+    // So does a scan before it writes to the image.
+    fs::write(folder.join("disk.bin"), [7; 4096]).unwrap();
+    let [bin, image] = ["disk.bin", "copy.img"].map(|name| folder.join(name));
+    let scan = ["scan", text(&bin), "--image", text(&image)];
+    let log = traced(&folder, &syncs, &scan).unwrap();
+    let is_created = |line: &str| line.contains("copy.img\"") && line.contains("O_CREAT");
+    assert!(place(&log, &is_created) < place(&log, &is_sync), "{log}");
     fs::remove_dir_all(&folder).unwrap();
 }
 
@@ -197,9 +301,34 @@ fn no_file_of_a_trace_is_replaced() {
     fs::remove_dir_all(&folder).unwrap();
 }
 
-/// The name of a trace may resemble a leftover.
+#[cfg(unix)]
 #[test]
-fn an_input_is_not_a_leftover() {
+fn files_of_secrets_are_not_replaced() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = folder("secrets");
+    let secrets = folder.join("secrets.toml");
+    fs::write(&secrets, "initiator alice secret-of-alice\n").unwrap();
+    fs::set_permissions(&secrets, fs::Permissions::from_mode(0o600)).unwrap();
+    let chap = format!("file:{}", text(&secrets));
+    let serve = ["serve", "iscsi", "--drive", "hp-c2247"];
+    let scan = ["scan", "iscsi://127.0.0.1:1/iqn.2026-01.com.example/0"];
+    let extract = ["extract", scan[1]];
+    for (arguments, output) in [
+        (&serve[..], "--record"),
+        (&serve, "--control"),
+        (&scan, "--checksums"),
+        (&extract, "--output"),
+    ] {
+        let arguments = [arguments, &["--chap", &chap]].concat();
+        let all = names(&folder, &secrets, "toml");
+        assert_refused(&arguments, output, &all, &secrets, "--chap");
+    }
+    fs::remove_dir_all(&folder).unwrap();
+}
+
+/// The name of a trace may resemble that of an incomplete output.
+#[test]
+fn an_input_with_a_temporary_name_is_kept() {
     let folder = folder("left");
     let (trace, out) = (folder.join("rows.csv.9.part"), folder.join("rows.csv"));
     fs::write(&trace, TRACE).unwrap();
@@ -352,39 +481,27 @@ fn a_trace_among_the_results_of_its_study_is_kept() {
     }
 }
 
+/// Names such as those of incomplete files may be the user's.
 #[test]
-fn leftovers_of_a_study_are_removed() {
+fn a_study_removes_no_files() {
     let studied = Studied::new("study-part", "out/small/results.csv.5.part");
-    let leftovers = [
+    let others = [
         "runs.jsonl.part",
         "runs.jsonl.12.part",
-        "results.csv.part",
         "results.csv.3.part",
-        "results.json.4.part",
-        "report.html.part",
-        "figures/a.svg.part",
-        "figures/gone.png.31.part",
+        "figures/a.svg.31.part",
+        "figures/mine.png.part",
+        "diskarm.1.part",
     ];
-    let others = [
-        "notes.part",
-        "results.csv.7a.part",
-        "figures/a.txt.part",
-        "figures/notes.part",
-    ];
-    let paths = |names: &[&str]| -> Vec<PathBuf> {
-        names.iter().map(|name| studied.results(name)).collect()
-    };
+    for name in others {
+        fs::write(studied.results(name), "mine").unwrap();
+    }
     for command in ["run", "check", "report"] {
-        for path in paths(&leftovers).iter().chain(&paths(&others)) {
-            fs::write(path, "partial").unwrap();
-        }
         let run = studied.run(command);
         assert!(run.status.success(), "{run:?}");
-        assert!(
-            paths(&leftovers).iter().all(|path| !path.exists()),
-            "{command}"
-        );
-        assert!(paths(&others).iter().all(|path| path.exists()), "{command}");
+        for name in others {
+            assert_eq!(fs::read_to_string(studied.results(name)).unwrap(), "mine");
+        }
     }
     assert_eq!(fs::read_to_string(&studied.load).unwrap(), TRACE);
 }
@@ -406,15 +523,15 @@ fn runs_are_written_through_a_link() {
 #[test]
 fn the_manual_is_written_like_other_outputs() {
     let folder = folder("man");
-    let leftover = folder.join("diskarm.1.12.part");
-    fs::write(&leftover, "partial").unwrap();
+    let mine = folder.join("diskarm.1.12.part");
+    fs::write(&mine, "mine").unwrap();
     fs::write(folder.join("other.1"), "another program's").unwrap();
     fs::write(folder.join("diskarm.1"), "of an earlier version").unwrap();
     let run = diskarm(&["man", text(&folder)]);
-    let count = fs::read_dir(&folder).unwrap().count() - 1;
+    let count = fs::read_dir(&folder).unwrap().count() - 2;
     let expected = format!("{count} pages in {}\n", folder.display());
     assert_eq!(String::from_utf8(run.stdout).unwrap(), expected);
-    assert!(!leftover.exists());
+    assert!(mine.exists());
     let page = fs::read_to_string(folder.join("diskarm.1")).unwrap();
     assert!(page.contains(".TH diskarm 1"), "{page}");
     fs::remove_dir_all(&folder).unwrap();

@@ -26,6 +26,7 @@ mod running;
 mod scan;
 mod serve;
 mod simulate;
+mod sockets;
 mod study;
 mod tls;
 mod trace;

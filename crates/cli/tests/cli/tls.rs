@@ -1,7 +1,10 @@
 //! Serves drives over NBD with TLS to real clients, which use GnuTLS.
 
+use std::fs::Permissions;
+use std::io::{BufRead, BufReader};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
@@ -184,4 +187,63 @@ fn errors_name_unusable_files_and_modes() {
     // If clients may connect in plain text, certificates are not enough.
     let open = error(&["--tls", "on", "--listen", "0.0.0.0:0"]);
     assert!(open.starts_with("error: `--listen`: "), "{open}");
+}
+
+/// A key that others can read or replace is served with a warning.
+#[test]
+fn an_exposed_key_is_reported() {
+    let folder = Authority::new().folder(&["server"]);
+    let key = folder.path().join("server-key.pem");
+    for (mode, is_exposed) in [
+        (0o600, false),
+        (0o400, false),
+        (0o644, true),
+        (0o640, true),
+        (0o602, true),
+    ] {
+        std::fs::set_permissions(&key, Permissions::from_mode(mode)).expect("a file");
+        let mut server = Command::new(env!("CARGO_BIN_EXE_diskarm"));
+        server.args([
+            "serve",
+            "nbd",
+            "--drive",
+            "hp-c2247",
+            "--listen",
+            "127.0.0.1:0",
+        ]);
+        server.arg("--tls-certificates").arg(folder.path());
+        let mut server = server.stderr(Stdio::piped()).spawn().expect("built");
+        let mut lines = BufReader::new(server.stderr.take().expect("piped")).lines();
+        let mut next = || lines.next().map(|line| line.expect("text"));
+        let first = next().expect("a line");
+        assert!(first.starts_with("serving hp-c2247 at nbds://"), "{first}");
+        let killed = Command::new("kill").arg(server.id().to_string()).status();
+        assert!(killed.expect("kill").success());
+        let key = key.display();
+        let warning = format!(
+            "warning: other users of this machine can access the key {key}: run chmod 600 {key}"
+        );
+        assert_eq!(next(), is_exposed.then_some(warning), "{mode:o}");
+        assert!(server.wait().expect("an exit status").success());
+    }
+}
+
+#[test]
+fn keys_are_not_replaced() {
+    let folder = Authority::new().folder(&["server"]);
+    for name in ["server-key.pem", "server-cert.pem", "ca-cert.pem"] {
+        let path = folder.path().join(name);
+        let before = std::fs::read(&path).expect("a file");
+        let path = path.to_str().expect("UTF-8");
+        let certificates = folder.path().to_str().expect("UTF-8");
+        let serve = ["serve", "nbd", "--drive", "hp-c2247", "--record", path];
+        let output = crate::diskarm(&[&serve[..], &["--tls-certificates", certificates]].concat());
+        let message = String::from_utf8(output.stderr).expect("text");
+        let expected = format!(
+            "error: --record: found {path:?}, expected a different file from --tls-certificates \
+             {path:?}, which is read and would be lost\n"
+        );
+        assert_eq!((output.status.code(), message), (Some(2), expected));
+        assert_eq!(std::fs::read(path).expect("a file"), before);
+    }
 }

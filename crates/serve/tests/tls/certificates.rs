@@ -1,6 +1,7 @@
 //! Authorities and certificates for a test.
 
-use std::fs;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
 
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
 use tempfile::TempDir;
@@ -53,7 +54,9 @@ impl Authority {
         for side in sides {
             let issued = self.issue(side);
             for (kind, text) in [("cert", issued.certificate), ("key", issued.key)] {
-                fs::write(path.join(format!("{side}-{kind}.pem")), text).expect("a file");
+                let path = path.join(format!("{side}-{kind}.pem"));
+                fs::write(&path, text).expect("a file");
+                fs::set_permissions(path, Permissions::from_mode(0o600)).expect("a file");
             }
         }
         folder
