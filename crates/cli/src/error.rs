@@ -3,7 +3,7 @@
 use std::fmt;
 use std::io;
 
-use diskarm_core::engine::RejectedRequest;
+use diskarm_core::engine::RunError;
 use diskarm_core::text::InputError;
 use diskarm_results::output_file::OutputError;
 use diskarm_study::StudyError;
@@ -104,8 +104,8 @@ impl From<OutputError> for Error {
     }
 }
 
-impl From<RejectedRequest> for Error {
-    fn from(error: RejectedRequest) -> Self {
+impl From<RunError> for Error {
+    fn from(error: RunError) -> Self {
         Self::Failed(error.to_string())
     }
 }

@@ -8,6 +8,7 @@ use std::iter::{Fuse, Repeat, repeat};
 use crate::device::{Completion, Device, SubmitError};
 use crate::random::Purpose;
 use crate::request::Request;
+use crate::text::InputError;
 use crate::units::{Instant, Lbn, SectorCount, Span};
 use crate::workload::{Arrivals, Disk, PauseStream, Requests, Stream, Times, Workload};
 
@@ -37,24 +38,47 @@ impl<L: Load + ?Sized> Load for Box<L> {
     }
 }
 
-/// A request that the device did not accept.
+/// The reason why a run ended early.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RejectedRequest {
-    /// The request, as it was submitted.
-    pub request: Request,
-    /// The reason for the rejection.
-    pub why: SubmitError,
+pub enum RunError {
+    /// The device did not accept a request.
+    Rejected {
+        /// The request, as it was submitted.
+        request: Request,
+        /// The reason for the rejection.
+        why: SubmitError,
+    },
+    /// The next request arrives at [`Instant::LIMIT`] or later.
+    LateArrival,
+    /// The device is busy until [`Instant::LIMIT`] or later.
+    LateEvent,
 }
 
-impl std::fmt::Display for RejectedRequest {
+impl std::fmt::Display for RunError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let (Lbn(start), SectorCount(sectors)) = (self.request.start, self.request.sectors);
-        let why = self.why;
-        write!(f, "request of {sectors} sectors at block {start}: {why}")
+        let (when, instead) = match self {
+            Self::Rejected { request, why } => {
+                let (Lbn(start), SectorCount(sectors)) = (request.start, request.sectors);
+                return write!(f, "request of {sectors} sectors at block {start}: {why}");
+            }
+            Self::LateArrival => ("before the next request arrives", "faster arrivals"),
+            Self::LateEvent => ("while the device is busy", "a faster device"),
+        };
+        write!(
+            f,
+            "the run takes longer than 146 years of simulated time, its limit, {when}: simulate \
+             fewer requests, or {instead}"
+        )
     }
 }
 
-impl std::error::Error for RejectedRequest {}
+impl std::error::Error for RunError {}
+
+impl From<RunError> for InputError {
+    fn from(error: RunError) -> Self {
+        Self::message(error.to_string())
+    }
+}
 
 /// The events of a run.
 pub trait Observer {
@@ -79,7 +103,8 @@ pub trait Observer {
 /// observer ends the run. Completions precede simultaneous arrivals.
 ///
 /// # Errors
-/// If the device does not accept a request; earlier observations remain valid.
+/// If the device does not accept a request, or the run is too long; earlier observations remain
+/// valid.
 ///
 /// # Panics
 /// If the device completes a request that was not submitted here.
@@ -87,13 +112,16 @@ pub fn run(
     device: &mut impl Device,
     load: &mut impl Load,
     observer: &mut impl Observer,
-) -> Result<(), RejectedRequest> {
+) -> Result<(), RunError> {
     let mut outstanding = 0_u64;
     loop {
         let arrival = load.next_arrival();
         match (device.next_event(), arrival) {
             (_, None) if outstanding == 0 => break,
             (Some(event), arrival) if arrival.is_none_or(|at| event <= at) => {
+                if event >= Instant::LIMIT {
+                    return Err(RunError::LateEvent);
+                }
                 // Borrowed, because moving it would copy the whole completion.
                 if let Some(completion) = &device.advance(event) {
                     assert!(outstanding > 0, "completed twice: {completion:?}");
@@ -106,10 +134,13 @@ pub fn run(
                 }
             }
             (_, Some(at)) => {
+                if at >= Instant::LIMIT {
+                    return Err(RunError::LateArrival);
+                }
                 let request = load.take();
                 device
                     .submit(at, request)
-                    .map_err(|why| RejectedRequest { request, why })?;
+                    .map_err(|why| RunError::Rejected { request, why })?;
                 outstanding += 1;
                 observer.arrived(at, &request);
             }
@@ -118,6 +149,9 @@ pub fn run(
     }
     observer.all_completed(device);
     while let Some(event) = device.next_event() {
+        if event >= Instant::LIMIT {
+            return Err(RunError::LateEvent);
+        }
         let done = device.advance(event);
         assert!(done.is_none(), "completed twice: {done:?}");
     }
@@ -321,7 +355,8 @@ impl<I: Iterator<Item = ReplayStep>> Load for Replay<I> {
 
     #[inline]
     fn completed(&mut self, completion: &Completion) {
-        self.at = Some(completion.at + self.think);
+        // A pause of a trace may be as long as an instant can be.
+        self.at = Some(completion.at.saturating_add(self.think));
     }
 }
 
@@ -548,6 +583,31 @@ mod tests {
         run(&mut device, &mut load, &mut observer).expect("the device accepts all requests");
         let events = observer.lock().expect("not poisoned").events.clone();
         (events, device.now)
+    }
+
+    /// The last instants before the limit are part of a run. A pause of any length leads to an
+    /// arrival that is too late, and none is computed from a later one.
+    #[test]
+    fn a_run_ends_with_an_error_at_its_limit() {
+        let request = Request::new(0, Op::Read, Lbn(0), SectorCount(1));
+        let before = |ns| Instant::from_ns(Instant::LIMIT.as_ns() - ns);
+        let arriving = |instants: &[Instant]| {
+            let mut load = OpenLoop::new(instants.iter().map(|at| (*at, request)));
+            let mut observer = Arc::new(Mutex::new(EventLog::default()));
+            run(&mut Busy::default(), &mut load, &mut observer)
+        };
+        assert_eq!(arriving(&[before(1_000_001)]), Ok(()));
+        assert_eq!(arriving(&[before(1_000_000)]), Err(RunError::LateEvent));
+        let late = Err(RunError::LateArrival);
+        assert_eq!(arriving(&[ms(0), Instant::LIMIT]), late);
+        assert_eq!(arriving(&[ms(0), Instant::NEVER]), late);
+        for think_ns in [1 << 62, i64::MAX] {
+            let think = Span::from_ns(think_ns);
+            let steps = [think; 3].map(|think| ReplayStep { request, think });
+            let mut load = Replay::new(steps.into_iter(), Instant::START);
+            let mut observer = Arc::new(Mutex::new(EventLog::default()));
+            assert_eq!(run(&mut Busy::default(), &mut load, &mut observer), late);
+        }
     }
 
     /// The run must not end in the pause between the two requests.

@@ -16,6 +16,10 @@ impl Instant {
     pub const START: Self = Self(0);
     /// Later than every instant of a run.
     pub const NEVER: Self = Self(i64::MAX);
+    /// The end of the longest run, after 146 years. It is so far from [`Self::NEVER`] that whatever
+    /// a device computes before it, such as the end of a pass over the largest disk, cannot
+    /// overflow.
+    pub const LIMIT: Self = Self(1 << 62);
 
     /// Creates the instant `ns` nanoseconds after the start. Panics beyond 292 years.
     #[inline]
@@ -33,6 +37,12 @@ impl Instant {
     /// Returns the seconds since the start, for display.
     pub fn as_s(self) -> f64 {
         self.0 as f64 / 1e9
+    }
+
+    /// Returns this instant moved by `by`, or [`Self::NEVER`] if that is not representable.
+    #[inline]
+    pub const fn saturating_add(self, by: Span) -> Self {
+        Self(self.0.saturating_add(by.0))
     }
 
     /// Returns the time from `other` to this instant, which is negative when `other` is later.

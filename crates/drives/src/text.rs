@@ -81,7 +81,7 @@ pub enum Value {
     /// Text of one or more lines. In a multi-line string, or if a single line is too long, lines of
     /// 100 columns or more are broken at spaces.
     Text(String),
-    /// Any TOML value as text. Panics if it is not a TOML value.
+    /// Any TOML value as text.
     Toml(String),
 }
 
@@ -91,7 +91,8 @@ pub enum Value {
 /// table at the end of its parent. All lines end like the first one, including the last line.
 ///
 /// # Errors
-/// If `base` is not TOML, or has a value where an edit needs a table or vice versa.
+/// If `base` or a [`Value::Toml`] is not TOML, or if `base` has a value where an edit needs a table
+/// or vice versa.
 pub fn rewrite(base: &str, edits: &[Edit]) -> Result<String, InputError> {
     let mut document: DocumentMut = base.parse().map_err(|error| syntax_error(base, &error))?;
     for edit in edits {
@@ -149,9 +150,13 @@ fn apply(root: &mut Table, edit: &Edit) -> Result<(), InputError> {
         for other in keys.iter().filter(|k| !["form", key].contains(&k.as_str())) {
             table.remove(other);
         }
-        set(table, "form", &Value::Text("table".to_owned())).ok_or_else(misplaced)?;
+        set(table, "form", &Value::Text("table".to_owned()))?.ok_or_else(misplaced)?;
     }
-    set(table, key, &edit.value).ok_or_else(misplaced)
+    let set = set(table, key, &edit.value).map_err(|error| InputError {
+        field: full_key.to_owned(),
+        ..error
+    });
+    set?.ok_or_else(misplaced)
 }
 
 /// Returns the table at a dotted path, created if absent; `None` if a value is on the path.
@@ -170,18 +175,21 @@ fn table_at<'t>(root: &'t mut Table, path: &str) -> Option<&'t mut dyn TableLike
     Some(table)
 }
 
-/// Sets a value and keeps the spaces and comments of the old one. `None` if `key` is a table.
-fn set(table: &mut dyn TableLike, key: &str, value: &Value) -> Option<()> {
+/// Sets a value and keeps the spaces and comments of the old one. Returns `None` if `key` is a
+/// table. Fails if the value is not TOML.
+fn set(table: &mut dyn TableLike, key: &str, value: &Value) -> Result<Option<()>, InputError> {
     let Some(item) = table.get_mut(key) else {
-        table.insert(key, Item::Value(write::value(key, value, false)));
-        return Some(());
+        table.insert(key, Item::Value(write::value(key, value, false)?));
+        return Ok(Some(()));
     };
-    let old = item.as_value_mut()?;
+    let Some(old) = item.as_value_mut() else {
+        return Ok(None);
+    };
     let text = old.to_string();
     let old_text = text.trim_start();
     let is_multi_line = old_text.starts_with("\"\"\"") || old_text.starts_with("'''");
-    let mut new = write::value(key, value, is_multi_line);
+    let mut new = write::value(key, value, is_multi_line)?;
     *new.decor_mut() = old.decor().clone();
     *old = new;
-    Some(())
+    Ok(Some(()))
 }

@@ -432,6 +432,17 @@ fn keys_that_cannot_be_set_are_errors() {
 }
 
 #[test]
+fn values_that_are_not_toml_are_errors() {
+    for base in ["", "[queue]\ndepth = 32\n"] {
+        let depth = edit("queue.depth", toml("9223372036854775808"));
+        let error = rewrite(base, &[depth]).expect_err("not TOML").to_string();
+        let expected = "queue.depth: found 9223372036854775808, expected TOML (";
+        assert!(error.starts_with(expected), "{error}");
+        assert_eq!(error.lines().count(), 1, "{error}");
+    }
+}
+
+#[test]
 fn typed_values_are_toml_or_text() {
     let base = "[queue]\ndepth = 32\npolicy = \"fcfs\"\n";
     for (typed, line) in [

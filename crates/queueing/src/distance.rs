@@ -23,20 +23,8 @@ impl Distances {
     ///
     /// Spare and reserved sectors are not counted; relocated sectors count at their new location.
     pub fn new(layout: &Layout) -> Self {
-        Self::within(&(Lbn(0)..Lbn(layout.sectors().0)), layout)
-    }
-
-    /// Like [`Self::new`], but for the sectors in `blocks` only.
-    pub fn within(blocks: &Range<Lbn>, layout: &Layout) -> Self {
-        let mut sectors = vec![0; layout.cylinders() as usize];
-        let mut at = blocks.start;
-        while at < blocks.end {
-            let run = layout.extent(at);
-            let left = blocks.end.0 - at.0;
-            sectors[run.cylinder.0 as usize] += run.sectors.0.min(left);
-            at = at + run.sectors;
-        }
-        Self::from_cylinders(&sectors)
+        let blocks = Lbn(0)..Lbn(layout.sectors().0);
+        Self::from_cylinders(&sectors_by_cylinder(&blocks, layout))
     }
 
     /// Returns the distances for cylinders of equal capacity, without zones (liu05, section 4.1.1).
@@ -111,6 +99,25 @@ impl Distances {
         };
         Moments::mixture((0..self.cylinders()).map(weighted))
     }
+
+    /// Returns the moments of a time with these moments at each distance.
+    pub(crate) fn mixture(&self, times: &[Moments]) -> Moments {
+        let distances = (0..).zip(times);
+        Moments::mixture(distances.map(|(distance, time)| (self.probability(distance), *time)))
+    }
+}
+
+/// Returns the number of sectors in `blocks` in each cylinder of the drive.
+pub(crate) fn sectors_by_cylinder(blocks: &Range<Lbn>, layout: &Layout) -> Vec<u64> {
+    let mut sectors = vec![0; layout.cylinders() as usize];
+    let mut at = blocks.start;
+    while at < blocks.end {
+        let run = layout.extent(at);
+        let left = blocks.end.0 - at.0;
+        sectors[run.cylinder.0 as usize] += run.sectors.0.min(left);
+        at = at + run.sectors;
+    }
+    sectors
 }
 
 #[cfg(test)]

@@ -3,8 +3,6 @@
 //!
 //! Distances are fractions of the stroke on a drive without zones, for requests uniform over it.
 
-use std::ops::Range;
-
 use diskarm_core::mechanics::Mechanism;
 use diskarm_core::request::Op;
 use diskarm_core::spec::Spec;
@@ -12,7 +10,7 @@ use diskarm_core::units::{Lbn, SectorCount};
 
 use crate::moments::Moments;
 use crate::queues;
-use crate::service::Service;
+use crate::service::{Part, Uniform};
 
 /// The mean distance of the nearer of two uniform, independent arms, for a read: 5/24.
 ///
@@ -46,11 +44,15 @@ pub fn saturation_rate(writes: f64, read: f64, write: f64) -> f64 {
 const PRECISION: f64 = 1e-4;
 
 /// Uniform reads of one size from two disks that have the same data in the same order.
-#[derive(Clone, Copy)]
+///
+/// A search for a pivot tries closer and closer ones, so moving the pivot visits only the tracks
+/// between the previous one and the next.
+#[derive(Clone)]
 pub struct Reads<'a> {
-    pub spec: &'a Spec,
-    pub mechanism: &'a Mechanism,
-    pub sectors: SectorCount,
+    requests: Uniform<'a>,
+    /// The latest pivot, and the parts before it and from it on.
+    pivot: Lbn,
+    parts: [Part; 2],
 }
 
 /// The pivot, and the service times of two disks: for reads that begin before it, and all others.
@@ -81,29 +83,43 @@ impl SplitReads {
     }
 }
 
-impl Reads<'_> {
+impl<'a> Reads<'a> {
+    /// Creates reads of `sectors` blocks each on drives that `spec` and `mechanism` describe.
+    pub fn new(spec: &'a Spec, mechanism: &'a Mechanism, sectors: SectorCount) -> Self {
+        let requests = Uniform::new(spec, mechanism, Op::Read, sectors);
+        let end = Lbn(mechanism.layout.sectors().0);
+        Self {
+            pivot: Lbn(0),
+            parts: [Lbn(0)..Lbn(0), Lbn(0)..end].map(|blocks| requests.part(&blocks)),
+            requests,
+        }
+    }
+
     /// Splits the reads at this share of the blocks. `None` if a part has no reads.
-    pub fn split(&self, share: f64) -> Option<SplitReads> {
-        let blocks = self.mechanism.layout.sectors().0;
-        let reads = blocks.checked_div(self.sectors.0)?;
+    pub fn split(&mut self, share: f64) -> Option<SplitReads> {
+        let (requests, [first, second]) = (&self.requests, &mut self.parts);
+        let blocks = requests.mechanism.layout.sectors().0;
+        let reads = blocks.checked_div(requests.sectors.0)?;
         // The pivot is between two reads.
-        let pivot = Lbn((reads as f64 * share).round() as u64 * self.sectors.0);
+        let pivot = Lbn((reads as f64 * share).round() as u64 * requests.sectors.0);
+        if pivot > self.pivot {
+            second.give(&requests.part(&(self.pivot..pivot)), first);
+        } else {
+            first.give(&requests.part(&(pivot..self.pivot)), second);
+        }
+        self.pivot = pivot;
         Some(SplitReads {
             share: pivot.0 as f64 / blocks as f64,
             services: [
-                self.within(Lbn(0)..pivot)?.total,
-                self.within(pivot..Lbn(blocks))?.total,
+                requests.service(first)?.total,
+                requests.service(second)?.total,
             ],
         })
     }
 
-    fn within(&self, blocks: Range<Lbn>) -> Option<Service> {
-        Service::within(&blocks, self.spec, self.mechanism, Op::Read, self.sectors)
-    }
-
     /// Returns the pivot at which both disks are equally busy (EqU): share times mean service time
     /// is the same for both, whatever the arrival rate. `None` if there are fewer than two reads.
-    pub fn equal_utilisations(&self) -> Option<SplitReads> {
+    pub fn equal_utilisations(&mut self) -> Option<SplitReads> {
         let (mut low, mut high) = (0.0, 1.0);
         let mut found = self.split(0.5)?;
         while high - low > PRECISION {
@@ -124,7 +140,7 @@ impl Reads<'_> {
 
     /// Returns the pivot with the minimum mean response (MOR), for Poisson arrivals at this total
     /// rate per ms. `None` if the disks are saturated at the pivot of equal utilisations.
-    pub fn min_response_pivot(&self, rate: f64) -> Option<SplitReads> {
+    pub fn min_response_pivot(&mut self, rate: f64) -> Option<SplitReads> {
         let mut found = self.equal_utilisations()?;
         let mut min = found.response(rate)?;
         let mut step = 0.1;
@@ -220,34 +236,31 @@ mod tests {
     }
 
     fn reads<'a>((spec, mechanism): &'a (Spec, Mechanism)) -> Reads<'a> {
-        let sectors = SectorCount(8);
-        Reads {
-            spec,
-            mechanism,
-            sectors,
-        }
+        Reads::new(spec, mechanism, SectorCount(8))
     }
 
     #[test]
     fn a_part_without_reads_has_no_service() {
         let drive = plain("hp-c2247");
-        assert_eq!(reads(&drive).within(Lbn(8)..Lbn(8)), None);
+        assert_eq!(reads(&drive).split(0.0), None);
+        assert_eq!(reads(&drive).split(1.0), None);
     }
 
-    /// The transfers of the two parts add up to the whole, because each read is in one part.
+    /// Each read is in one part, wherever the pivot has been before: on a drive with zones, slips
+    /// and spare sectors, the parts are those of a fresh count of their tracks.
     #[test]
     fn each_read_is_in_one_part() {
-        let drive = plain("hp-c2247");
-        let sectors = drive.1.layout.sectors();
-        let pivot = Lbn(sectors.0 / 3 / 8 * 8);
-        let transfer = |from: Lbn, to: Lbn| {
-            let service = reads(&drive).within(from..to).unwrap();
-            service.transfer.first * ((to.0 - from.0) / 8) as f64
-        };
-        let end = Lbn(sectors.0);
-        let both = transfer(Lbn(0), pivot) + transfer(pivot, end);
-        let all = transfer(Lbn(0), end);
-        assert!((both / all - 1.0).abs() < 1e-9, "{both} {all}");
+        let drive = plain("ibm-18es");
+        let blocks = drive.1.layout.sectors();
+        let mut reads = reads(&drive);
+        for share in [0.5, 0.25, 0.75, 0.7501, 0.7499, 1.0, 0.0, 0.3] {
+            let is_split = reads.split(share).is_some();
+            assert_eq!(is_split, share > 0.0 && share < 1.0, "{share}");
+            let pivot = reads.pivot;
+            let fresh = [Lbn(0)..pivot, pivot..Lbn(blocks.0)];
+            let fresh = fresh.map(|blocks| reads.requests.part(&blocks));
+            assert!(reads.parts == fresh, "{share}");
+        }
     }
 
     /// On a drive with zones, the outer part has shorter seeks and faster transfers, so the pivot
@@ -255,7 +268,7 @@ mod tests {
     #[test]
     fn no_other_pivot_is_better() {
         let drive = plain("ibm-18es");
-        let reads = reads(&drive);
+        let mut reads = reads(&drive);
         let equal = reads.equal_utilisations().unwrap();
         let [first, second] = equal.utilisations(1.0);
         assert!((first / second - 1.0).abs() < 1e-3, "{equal:?}");
@@ -277,7 +290,7 @@ mod tests {
     #[test]
     fn without_zones_the_pivot_is_in_the_middle() {
         let drive = plain("hp-97560");
-        let reads = reads(&drive);
+        let mut reads = reads(&drive);
         let equal = reads.equal_utilisations().unwrap();
         assert!((equal.share - 0.5).abs() < 1e-3, "{equal:?}");
         let min = reads.min_response_pivot(0.05).unwrap();

@@ -11,7 +11,7 @@ use diskarm_core::request::Op;
 use diskarm_core::spec::{Buffer, Bus, Mechanics, Overheads, Queue, Spec};
 use diskarm_core::units::{Angle, Cylinder, Lbn, SectorCount};
 
-use crate::distance::Distances;
+use crate::distance::{Distances, sectors_by_cylinder};
 use crate::moments::Moments;
 
 /// The components of the mechanical service time, in milliseconds.
@@ -33,31 +33,8 @@ impl Service {
     /// section 4.1.4). The buffer, overheads and bus are ignored, as in the thesis: see
     /// [`mechanism_alone`]. `None` if no request fits on the drive.
     pub fn new(spec: &Spec, mechanism: &Mechanism, op: Op, sectors: SectorCount) -> Option<Self> {
-        let blocks = all_blocks(&mechanism.layout);
-        Self::within(&blocks, spec, mechanism, op, sectors)
-    }
-
-    /// Returns the service of the requests within `blocks` only, with the distances between them.
-    pub fn within(
-        blocks: &Range<Lbn>,
-        spec: &Spec,
-        mechanism: &Mechanism,
-        op: Op,
-        sectors: SectorCount,
-    ) -> Option<Self> {
-        let has_zero_latency = if op.is_read() {
-            spec.buffer.read_on_arrival
-        } else {
-            spec.buffer.write_on_arrival
-        };
-        let media = Media::new(blocks, mechanism, op, sectors, has_zero_latency)?;
-        let seek = seek(mechanism, &Distances::within(blocks, &mechanism.layout), op);
-        Some(Self {
-            seek,
-            rotation: media.rotation,
-            transfer: media.transfer,
-            total: seek.plus(media.both),
-        })
+        let requests = Uniform::new(spec, mechanism, op, sectors);
+        requests.service(&requests.part(&all_blocks(&mechanism.layout)))
     }
 
     /// Returns the service of a mixture of two kinds of requests with their shares.
@@ -74,8 +51,59 @@ impl Service {
     }
 }
 
-/// Returns the time of an arm movement in either direction, to any surface: liu05, equation 4.4.
-fn seek(mechanism: &Mechanism, distances: &Distances, op: Op) -> Moments {
+/// Uniform requests of one kind and size, which begin at multiples of their size.
+#[derive(Clone)]
+pub(crate) struct Uniform<'a> {
+    spec: &'a Spec,
+    pub mechanism: &'a Mechanism,
+    op: Op,
+    pub sectors: SectorCount,
+    /// The time of an arm movement over each distance.
+    seeks: Vec<Moments>,
+}
+
+impl<'a> Uniform<'a> {
+    pub fn new(spec: &'a Spec, mechanism: &'a Mechanism, op: Op, sectors: SectorCount) -> Self {
+        Self {
+            spec,
+            mechanism,
+            op,
+            sectors,
+            seeks: seeks(mechanism, op),
+        }
+    }
+
+    /// Returns the part with these `blocks`. Visits each of its tracks.
+    pub fn part(&self, blocks: &Range<Lbn>) -> Part {
+        Part {
+            passes: passes(self.mechanism, self.op, self.sectors, blocks),
+            cylinders: sectors_by_cylinder(blocks, &self.mechanism.layout),
+        }
+    }
+
+    /// Returns the service of the requests within a part only, with the distances between them;
+    /// `None` if there are none.
+    pub fn service(&self, part: &Part) -> Option<Service> {
+        let buffer = &self.spec.buffer;
+        let has_zero_latency = if self.op.is_read() {
+            buffer.read_on_arrival
+        } else {
+            buffer.write_on_arrival
+        };
+        let media = Media::new(&part.passes, self.mechanism, self.sectors, has_zero_latency)?;
+        let seek = Distances::from_cylinders(&part.cylinders).mixture(&self.seeks);
+        Some(Service {
+            seek,
+            rotation: media.rotation,
+            transfer: media.transfer,
+            total: seek.plus(media.both),
+        })
+    }
+}
+
+/// Returns the time of an arm movement over each distance in either direction, to any surface, for
+/// liu05, equation 4.4.
+fn seeks(mechanism: &Mechanism, op: Op) -> Vec<Moments> {
     let surfaces = f64::from(mechanism.layout.surfaces());
     let time = |from, to, head_changes| {
         let movement = (Cylinder(from), Cylinder(to));
@@ -87,9 +115,9 @@ fn seek(mechanism: &Mechanism, distances: &Distances, op: Op) -> Moments {
             let same_head = (1.0, time(from, to, false));
             [same_head, (surfaces - 1.0, time(from, to, true))]
         });
-        (distances.probability(distance), Moments::mixture(each))
+        Moments::mixture(each)
     };
-    Moments::mixture((0..distances.cylinders()).map(movement))
+    (0..mechanism.layout.cylinders()).map(movement).collect()
 }
 
 /// Returns `spec` reduced to geometry, rotation, arm and zero-latency access. The theory ignores
@@ -134,23 +162,24 @@ const GRACE: u64 = 1 << 44;
 const REVOLUTION: u128 = 1 << 64;
 
 impl Media {
-    /// Returns the times of requests for `sectors` blocks that begin at multiples of `sectors` in
-    /// `blocks`, all equally likely, for a head at a random angle. If `has_zero_latency`, a request
-    /// on one track may begin with any of its sectors; others wait for their first sector.
+    /// Returns the times of requests for `sectors` blocks with these `passes`, all equally likely,
+    /// for a head at a random angle. If `has_zero_latency`, a request on one track may begin with
+    /// any of its sectors; others wait for their first sector.
     ///
     /// The transfer times are counted over the runs of the layout, request by request. This is
     /// exact, while liu05, equations 4.6 and 4.7, assume that a request stays on one track. Returns
-    /// `None` if no request fits in `blocks`.
+    /// `None` if there is no request.
     fn new(
-        blocks: &Range<Lbn>,
+        passes: &BTreeMap<Pass, u64>,
         mechanism: &Mechanism,
-        op: Op,
         sectors: SectorCount,
         has_zero_latency: bool,
     ) -> Option<Self> {
         let revolution = mechanism.rotation.period().as_ms();
         let ms = |raw: u128| raw as f64 / REVOLUTION as f64 * revolution;
-        let passes = passes(mechanism, op, sectors, blocks)?;
+        if passes.is_empty() {
+            return None;
+        }
         let part = |((sector, all), count): (&Pass, &u64)| {
             let is_on_one_track = *all == width(*sector) * u128::from(sectors.0);
             let rotation = if has_zero_latency && is_on_one_track {
@@ -185,16 +214,43 @@ fn width(sector: u64) -> u128 {
     }
 }
 
+/// A part of a drive's blocks, with the requests within it.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Part {
+    /// The number of requests for each transfer.
+    passes: BTreeMap<Pass, u64>,
+    /// The number of sectors in each cylinder of the drive.
+    cylinders: Vec<u64>,
+}
+
+impl Part {
+    /// Moves a part at an end of this one, which begins or ends between two requests, to `other`.
+    pub fn give(&mut self, moved: &Self, other: &mut Self) {
+        for (pass, count) in &moved.passes {
+            *self.passes.entry(*pass).or_default() -= count;
+            *other.passes.entry(*pass).or_default() += count;
+        }
+        self.passes.retain(|_, count| *count > 0);
+        let cylinders = self.cylinders.iter_mut().zip(&mut other.cylinders);
+        for ((from, to), moved) in cylinders.zip(&moved.cylinders) {
+            (*from, *to) = (*from - moved, *to + moved);
+        }
+    }
+}
+
 /// Returns the number of requests for each transfer.
 fn passes(
     mechanism: &Mechanism,
     op: Op,
     sectors: SectorCount,
     blocks: &Range<Lbn>,
-) -> Option<BTreeMap<Pass, u64>> {
+) -> BTreeMap<Pass, u64> {
     let layout = &mechanism.layout;
-    let end = blocks.end.0.checked_div(sectors.0)? * sectors.0;
     let mut passes = BTreeMap::new();
+    let Some(requests) = blocks.end.0.checked_div(sectors.0) else {
+        return passes;
+    };
+    let end = requests * sectors.0;
     let mut at = blocks.start.0;
     while at < end {
         let run = layout.extent(Lbn(at));
@@ -212,7 +268,7 @@ fn passes(
         at = next;
     }
     passes.retain(|_, count| *count > 0);
-    (!passes.is_empty()).then_some(passes)
+    passes
 }
 
 /// Returns the transfer of a request over several runs, including moves from run to run and waits.
@@ -257,7 +313,8 @@ pub fn streaming_bytes_per_s(spec: &Spec) -> Option<f64> {
     let sectors = layout.sectors();
     let mechanism = Mechanism::new(spec, layout, Angle::ZERO);
     let blocks = all_blocks(&mechanism.layout);
-    let media = Media::new(&blocks, &mechanism, Op::Read, sectors, false)?;
+    let passes = passes(&mechanism, Op::Read, sectors, &blocks);
+    let media = Media::new(&passes, &mechanism, sectors, false)?;
     let bytes = sectors.0 * u64::from(spec.geometry.sector_bytes);
     Some(bytes as f64 / (media.transfer.first / 1e3))
 }
@@ -301,8 +358,9 @@ pub(crate) mod tests {
     }
 
     fn media(mechanism: &Mechanism, op: Op, sectors: u64) -> Option<Media> {
-        let blocks = all_blocks(&mechanism.layout);
-        Media::new(&blocks, mechanism, op, SectorCount(sectors), false)
+        let (blocks, sectors) = (all_blocks(&mechanism.layout), SectorCount(sectors));
+        let passes = passes(mechanism, op, sectors, &blocks);
+        Media::new(&passes, mechanism, sectors, false)
     }
 
     fn start(mechanism: &Mechanism, at: Lbn) -> Position {
@@ -355,7 +413,7 @@ pub(crate) mod tests {
             (1.0, Moments::constant(time.as_ms()))
         });
         let enumerated = Moments::mixture(movements);
-        let found = seek(&mechanism, &Distances::new(&mechanism.layout), Op::Read);
+        let found = Distances::new(&mechanism.layout).mixture(&seeks(&mechanism, Op::Read));
         assert!(enumerated.first > 0.8 * 30.0, "{enumerated:?}");
         found.assert_near(enumerated, 1e-9);
     }

@@ -44,8 +44,8 @@ impl Scan<'_> {
     /// scan.
     ///
     /// Each disk has its own queue, ordered by the policy. The blocks of all disks are counted
-    /// together; each part of [`ScanReport::by_part`] is a tenth of every disk. Fails if `build`
-    /// fails or the geometry is inconsistent. Panics if the array refuses a request.
+    /// together; each part of [`ScanReport::by_part`] is a tenth of every disk. Fails like
+    /// [`Self::run`], or if `build` fails.
     pub fn run_array<E: From<InputError>>(
         &self,
         build: impl Fn(&DiskFactory<'_>) -> Result<BoxedDevice, E>,
@@ -62,10 +62,10 @@ impl Scan<'_> {
             disks: RefCell::default(),
         };
         let mut array = build(&|mechanism, seed| builder.scanned_disk(mechanism, seed))?;
-        let foreground = self.serve(&mut array, Some(&builder.progress), self.max_requests);
+        let foreground = self.serve(&mut array, Some(&builder.progress), self.max_requests)?;
         let mut alone = build(&|mechanism, seed| builder.plain_disk(mechanism, seed))?;
         let report = ScanReport {
-            alone: self.serve(&mut alone, None, foreground.requests),
+            alone: self.serve(&mut alone, None, foreground.requests)?,
             foreground,
             ..builder.sum()
         };

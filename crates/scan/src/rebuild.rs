@@ -253,9 +253,8 @@ impl<D: Device> Device for Rebuild<D> {
 impl Scan<'_> {
     /// Rebuilds a mirrored pair that has lost a member: blocks that are read in the gaps of the
     /// surviving drive are written to an identical spare. Blocks count as read once they are on the
-    /// spare. The foreground without the scan is served by the surviving drive alone. Fails if the
-    /// drive's geometry is inconsistent. Panics if the drive refuses a request or the scheduler is
-    /// in the firmware.
+    /// spare. The foreground without the scan is served by the surviving drive alone. Fails like
+    /// [`Self::run`]. Panics if the scheduler is in the firmware.
     pub fn rebuild(&self) -> Result<ScanReport, InputError> {
         let SchedulerLocation::Outside(depth) = self.location else {
             panic!("the scheduler must be outside the drive");
@@ -277,9 +276,9 @@ impl Scan<'_> {
         };
         let survivor = member(0).with_background(background);
         let mut pair = Rebuild::new([survivor, member(1)], delivered, Arc::clone(&progress));
-        let foreground = self.serve(&mut pair, Some(&progress), self.max_requests);
+        let foreground = self.serve(&mut pair, Some(&progress), self.max_requests)?;
         let report = ScanReport {
-            alone: self.serve(&mut member(0), None, foreground.requests),
+            alone: self.serve(&mut member(0), None, foreground.requests)?,
             waited: Some(pair.max),
             ..ScanReport::new(&pair.members[0], foreground)
         };

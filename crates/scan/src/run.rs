@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use diskarm_core::device::{Completion, Device};
 use diskarm_core::drive::{Drive, GapReader};
-use diskarm_core::engine::{self, Load, Observer, OpenLoop, RejectedRequest, Streams};
+use diskarm_core::engine::{self, Load, Observer, OpenLoop, Streams};
 use diskarm_core::freeblock::{BackgroundStats, BlockSet, Delivery, Tasks};
 use diskarm_core::geometry::Layout;
 use diskarm_core::host::Host;
@@ -165,16 +165,15 @@ impl ScanReport {
 }
 
 impl Scan<'_> {
-    /// Runs the scan in virtual time. Fails if the drive's geometry is inconsistent. Panics if the
-    /// drive refuses a request.
+    /// Runs the scan in virtual time. Fails if the drive's geometry is inconsistent, the drive
+    /// refuses a request, or the run is too long.
     pub fn run(&self) -> Result<ScanReport, InputError> {
         let sectors = Layout::new(&self.spec.geometry)?.sectors();
         self.run_for(BlockSet::all(sectors), |_| {})
     }
 
     /// Like [`Self::run`], but scans only the `wanted` blocks, and delivers each of them to `sink`
-    /// exactly once. Fails if the drive's geometry is inconsistent. Panics if the drive refuses a
-    /// request, or if the blocks are those of another drive.
+    /// exactly once. Fails like [`Self::run`]. Panics if the blocks are those of another drive.
     pub fn run_for(
         &self,
         wanted: BlockSet,
@@ -188,15 +187,14 @@ impl Scan<'_> {
         let (tasks, progress) = self.tasks(wanted)?;
         let sink = Progress::sink(&progress, sink);
         let gaps = GapReader::new(tasks, self.settings.conservatism, sink);
-        let report = self.run_in_firmware(&layout, gaps, &progress);
+        let report = self.run_in_firmware(&layout, gaps, &progress)?;
         Ok(self.with_progress(report, &progress))
     }
 
     /// Like [`Self::run_for`], but in front of a device other than the plain drive, such as one
     /// with faults. `device` creates it, once for the scan and once for the foreground without it.
-    /// Fails if the model's geometry is inconsistent or `device` fails. Panics if the device
-    /// refuses a request, the blocks are those of another device, or the scheduler is in the
-    /// firmware.
+    /// Fails like [`Self::run`], or if `device` fails. Panics if the blocks are those of another
+    /// device, or the scheduler is in the firmware.
     pub fn run_in_front_of<D: Device, E: From<InputError>>(
         &self,
         device: impl Fn() -> Result<D, E>,
@@ -211,10 +209,10 @@ impl Scan<'_> {
         let external = ExternalScheduler::new(device()?, model.clone(), self.policy, depth);
         let external = external.with_background(background);
         let mut external = external.on_prediction(self.on_prediction.clone());
-        let foreground = self.serve(&mut external, Some(&progress), self.max_requests);
+        let foreground = self.serve(&mut external, Some(&progress), self.max_requests)?;
         let mut alone = ExternalScheduler::new(device()?, model, self.policy, depth);
         let report = ScanReport {
-            alone: self.serve(&mut alone, None, foreground.requests),
+            alone: self.serve(&mut alone, None, foreground.requests)?,
             ..ScanReport::new(&external, foreground)
         };
         Ok(self.with_progress(report, &progress))
@@ -265,7 +263,7 @@ impl Scan<'_> {
         layout: &Arc<Layout>,
         gaps: GapReader,
         progress: &SharedProgress,
-    ) -> ScanReport {
+    ) -> Result<ScanReport, InputError> {
         let spec = self.spec_with_policy();
         let Ok(fcfs) = PolicyConfig::parse("fcfs", "policy") else {
             unreachable!("the table of policies has FCFS");
@@ -275,26 +273,27 @@ impl Scan<'_> {
             Host::new(drive, policy)
         };
         let mut scanned = host(self.drive(&spec, layout).with_gap_reader(gaps));
-        let foreground = self.serve(&mut scanned, Some(progress), self.max_requests);
+        let foreground = self.serve(&mut scanned, Some(progress), self.max_requests)?;
         let stats = scanned.device().gap_reader().map(GapReader::stats);
         let mut plain = host(self.drive(&spec, layout));
-        let alone = self.serve(&mut plain, None, foreground.requests);
-        ScanReport {
+        let alone = self.serve(&mut plain, None, foreground.requests)?;
+        Ok(ScanReport {
             foreground,
             alone,
             stats: stats.copied().unwrap_or_default(),
             conservatism: self.settings.conservatism,
             ..ScanReport::default()
-        }
+        })
     }
 
-    /// Serves the foreground until the scan, `max` requests or all requests have completed.
+    /// Serves the foreground until the scan, `max` requests or all requests have completed. Fails
+    /// if the device refuses a request, or the run is too long.
     pub(crate) fn serve(
         &self,
         device: &mut impl Device,
         progress: Option<&SharedProgress>,
         max: u64,
-    ) -> ForegroundReport {
+    ) -> Result<ForegroundReport, InputError> {
         let disk = Disk {
             sectors: device.capacity(),
             sector: device.sector_size(),
@@ -302,9 +301,8 @@ impl Scan<'_> {
         let mut load = self.requests.load(disk, self.seed);
         let mut observer = ScanObserver::new(progress, self.requests.limit(max));
         observer.on_progress = self.on_progress;
-        let served = engine::run(device, &mut load, &mut observer);
-        served.unwrap_or_else(|RejectedRequest { request, why }| panic!("{request:?}: {why}"));
-        observer.foreground()
+        engine::run(device, &mut load, &mut observer)?;
+        Ok(observer.foreground())
     }
 }
 

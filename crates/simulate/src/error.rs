@@ -4,7 +4,7 @@ use std::error::Error as StdError;
 use std::fmt;
 use std::io;
 
-use diskarm_core::engine::RejectedRequest;
+use diskarm_core::engine::RunError;
 use diskarm_core::text::InputError;
 use diskarm_trace::{Location, TraceError};
 
@@ -15,8 +15,8 @@ pub enum Error {
     Input(InputError),
     /// A trace is invalid, or does not fit the drive.
     Trace(TraceError),
-    /// A device refused a request that had not been checked before.
-    RejectedRequest(RejectedRequest),
+    /// A device refused a request that had not been checked before, or the run is too long.
+    Run(RunError),
     /// A file cannot be read.
     ReadFailed {
         /// The path of the file.
@@ -61,7 +61,7 @@ impl Error {
             Self::Input(error) => error.file(),
             Self::Trace(error) => Some(error.name()),
             Self::ReadFailed { path, .. } => Some(path),
-            Self::RejectedRequest(_) => None,
+            Self::Run(_) => None,
         }
     }
 
@@ -73,7 +73,7 @@ impl Error {
                 Some(Location::Line(line)) => Some(line),
                 _ => None,
             },
-            Self::RejectedRequest(_) | Self::ReadFailed { .. } => None,
+            Self::Run(_) | Self::ReadFailed { .. } => None,
         }
     }
 
@@ -82,7 +82,7 @@ impl Error {
         match self {
             Self::Input(error) => Some(&error.field),
             Self::Trace(error) => error.field(),
-            Self::RejectedRequest(_) | Self::ReadFailed { .. } => None,
+            Self::Run(_) | Self::ReadFailed { .. } => None,
         }
     }
 }
@@ -92,7 +92,7 @@ impl fmt::Display for Error {
         match self {
             Self::Input(error) => error.fmt(f),
             Self::Trace(error) => error.fmt(f),
-            Self::RejectedRequest(error) => error.fmt(f),
+            Self::Run(error) => error.fmt(f),
             Self::ReadFailed { path, source } => write!(f, "{path}: cannot read: {source}"),
         }
     }
@@ -103,7 +103,7 @@ impl StdError for Error {
         match self {
             Self::Input(error) => Some(error),
             Self::Trace(error) => Some(error),
-            Self::RejectedRequest(error) => Some(error),
+            Self::Run(error) => Some(error),
             Self::ReadFailed { source, .. } => Some(source),
         }
     }
@@ -121,8 +121,8 @@ impl From<TraceError> for Error {
     }
 }
 
-impl From<RejectedRequest> for Error {
-    fn from(error: RejectedRequest) -> Self {
-        Self::RejectedRequest(error)
+impl From<RunError> for Error {
+    fn from(error: RunError) -> Self {
+        Self::Run(error)
     }
 }

@@ -10,9 +10,6 @@ use crate::error::Error;
 /// Default number of requests of a run.
 pub const REQUESTS: u64 = 100_000;
 
-/// The longest run that the clock can represent safely: 146 years.
-const LONGEST_NS: i128 = 1 << 62;
-
 /// The requests of a simulation.
 #[derive(Clone, Debug)]
 pub enum Input {
@@ -70,7 +67,7 @@ impl GeneratedRequests {
         let pauses = streams.map(|stream| stream.arrivals.mean_pause());
         let pause = pauses.min().unwrap_or_default();
         let all = i128::from(requests) * i128::from(self.replications.unwrap_or(1));
-        if all.saturating_mul(pause.as_ns().into()) > LONGEST_NS {
+        if all.saturating_mul(pause.as_ns().into()) >= i128::from(Instant::LIMIT.as_ns()) {
             let several = self.replications;
             let together = several.map_or("", |_| ", all replications together");
             let expected = format!("a run of less than 146 years at {pause} a request{together}");
@@ -259,28 +256,35 @@ fn traced_size(
     let mut disks = Disks::new(read()?);
     while let Some(record) = disks.next() {
         let record = record?;
-        check_disk(&record, disks.name(), disks.devices())?;
+        check_disk(&record, MAX_DISKS, disks.name(), disks.devices())?;
         end = end.max(record.end().0);
     }
     Ok(SectorCount(end))
 }
 
-/// The maximum number of disks. If there are more, the device column probably means something else.
+/// The maximum number of disks in a simulation. If a trace has more, its device column probably
+/// means something else.
 pub const MAX_DISKS: u16 = 4096;
 
-/// Checks the disk number of `record`; `devices` are the devices of all disks so far.
+/// Checks the disk number of `record`, one of at most `max`; `devices` are the devices of all disks
+/// so far.
 #[inline]
-pub(crate) fn check_disk(record: &Record, name: &str, devices: &[u32]) -> Result<(), Error> {
-    if record.device < u32::from(MAX_DISKS) {
+pub(crate) fn check_disk(
+    record: &Record,
+    max: u16,
+    name: &str,
+    devices: &[u32],
+) -> Result<(), Error> {
+    if record.device < u32::from(max) {
         Ok(())
     } else {
-        Err(too_many_devices(record, name, devices))
+        Err(too_many_devices(record, max, name, devices))
     }
 }
 
 #[cold]
-fn too_many_devices(record: &Record, name: &str, devices: &[u32]) -> Error {
-    let expected = format!("at most {MAX_DISKS} devices; use `device` to choose some");
+fn too_many_devices(record: &Record, max: u16, name: &str, devices: &[u32]) -> Error {
+    let expected = format!("at most {max} devices; use `device` to choose some");
     let found = devices.last().map_or_else(String::new, u32::to_string);
     TraceError::value(name, record.location, "device", &found, &expected).into()
 }

@@ -4,7 +4,7 @@
 use std::ops::Range;
 use std::path::Path;
 
-use diskarm_core::engine::{RejectedRequest, ReplayStep};
+use diskarm_core::engine::{ReplayStep, RunError};
 use diskarm_core::predict::Continuity;
 use diskarm_core::spec::Spec;
 use diskarm_core::stats::SortedSpans;
@@ -67,7 +67,7 @@ pub struct MeasuredTrace {
 
 /// Reads `rows` of the trace in `file`. Fails if the trace is invalid, lacks responses, pauses or
 /// these rows, or has a request beyond the end of the drive, or if traces cannot express the
-/// drive's sectors.
+/// drive's sectors, or the rows take longer than a run can.
 pub fn read(
     file: &str,
     options: &ReadOptions,
@@ -114,6 +114,17 @@ fn read_from(
     if rows.end.is_some_and(|end| index < end) || index <= rows.from {
         let expected = format!("a range within 0..{index}, the rows of {file}");
         return Err(Error::argument("rows", rows.to_string(), expected));
+    }
+    let end = measured_rows.iter().fold(Instant::START, |at, row| {
+        let MeasuredRequest { step, response } = row;
+        at.saturating_add(*response).saturating_add(step.think)
+    });
+    if end >= Instant::LIMIT {
+        return Err(Error::argument(
+            "trace",
+            file,
+            "a trace of less than 146 years",
+        ));
     }
     let notes = trace.notes().into_iter();
     let notes = notes.chain((widened > 0).then(|| blocks.widened(widened)));
@@ -205,11 +216,11 @@ fn bus_time(row: &MeasuredRequest, spec: &Spec) -> Span {
 }
 
 /// Runs all [`Validation::variants`] on all processors, and returns the results in that order.
-/// Calls `progress` with the number of finished replays. Fails with the first rejected request.
+/// Calls `progress` with the number of finished replays. Fails with the first error.
 pub fn replays(
     validation: &Validation<'_>,
     progress: impl Fn(u64) + Sync,
-) -> Result<Vec<ReplayResult>, RejectedRequest> {
+) -> Result<Vec<ReplayResult>, RunError> {
     let variants: Vec<Variant> = Validation::variants().collect();
     let replay = |number: usize| validation.replay(variants[number]);
     let replays = parallel::map(variants.len(), replay, progress);

@@ -17,7 +17,7 @@ use diskarm_core::units::{Instant, SectorCount, Span};
 use diskarm_core::workload::{Arrivals, PauseStream, Times};
 
 use crate::error::Error;
-use crate::input::{GeneratedRequests, Input, Issue, MAX_DISKS, TraceReplay};
+use crate::input::{GeneratedRequests, Input, Issue, TraceReplay};
 use crate::observer::{Backlog, EarlyEnd, Extras, Progress, ProgressCalls, RunObserver, Sink};
 use crate::parallel;
 use crate::policies::MakePolicy;
@@ -183,7 +183,7 @@ impl<'a> Simulation<'a> {
         sink: Option<&'w mut dyn Sink>,
     ) -> Result<Run, Error> {
         let mut rows = TraceRows::open(traced, self.system)?;
-        let mut disks = IndependentDisks::new(MAX_DISKS, make);
+        let mut disks = IndependentDisks::new(self.system.max_copies(), make);
         let issue = match traced.issue {
             Issue::Traced if !rows.has_arrivals() => Issue::Pauses,
             issue => issue,

@@ -8,6 +8,7 @@ use diskarm_core::units::{Angle, SectorCount};
 
 use crate::device::{Below, Context, Entry, Level, MakeDisk, hiding_device};
 use crate::devices;
+use crate::input::MAX_DISKS;
 use crate::model::Model;
 
 /// Devices in front of a drive: `throttle(rate=100/s, drive=hp-c2247)`. Displays as written.
@@ -19,7 +20,12 @@ pub struct DeviceStack {
     pub(crate) others: Vec<Model>,
     /// The devices, from the lowest to the highest.
     levels: Vec<Level>,
+    /// The number of its drives, spares included; at most [`MAX_DISKS`].
+    pub(crate) drives: usize,
 }
+
+/// The maximum number of devices in front of each other.
+const MAX_LEVELS: usize = 16;
 
 const BELOW: &str = "the drive or device below it, such as \"drive=hp-c2247\"";
 
@@ -40,13 +46,19 @@ pub(crate) fn is_stack(text: &str) -> bool {
 }
 
 impl<'t> StackExpression<'t> {
-    /// Finds the devices in `text`, a stack. Fails if a device is unknown or has nothing below it.
+    /// Finds the devices in `text`, a stack. Fails if a device is unknown or has nothing below it,
+    /// or if there are too many in front of each other.
     pub fn read(text: &'t str, field: &str) -> Result<Self, InputError> {
         let (mut drive, mut others, mut calls) = (text, Vec::new(), Vec::new());
         let mut field = field.to_owned();
         while is_stack(drive) {
             let call = Call::read(drive, &field)?;
             let entry = devices::find(call.name, &field)?;
+            if calls.len() == MAX_LEVELS {
+                let found = format_args!("a device {}", call.name);
+                let expected = format!("a drive, below at most {MAX_LEVELS} devices");
+                return Err(InputError::shown(field, found, expected));
+            }
             let mut args = Args::new(&call, ());
             field = args.field("drive");
             let given = call.parameters.iter().filter(|(key, _)| *key == "drive");
@@ -71,12 +83,13 @@ impl<'t> StackExpression<'t> {
     }
 
     /// Reads the parameters of the devices for a stack in front of `drive`. Fails for an invalid
-    /// parameter, an unmet need, or `others` that differ in size or outnumber the disks.
+    /// parameter, an unmet need, too many drives or blocks, or `others` that differ in size or
+    /// outnumber the disks.
     pub fn resolve(self, drive: &Model, others: Vec<Model>) -> Result<DeviceStack, InputError> {
         for other in &others {
             check_size(drive, other)?;
         }
-        let mut levels = Vec::new();
+        let (mut levels, mut drives) = (Vec::new(), 1_usize);
         let mut sectors = drive.layout().sectors();
         for (entry, call) in self.calls.iter().rev() {
             let mut args = Args::new(call, Context { drive, sectors });
@@ -87,6 +100,13 @@ impl<'t> StackExpression<'t> {
                 let found = format_args!("{given} drives");
                 let expected = format!("at most {}, one for each disk", config.members());
                 return Err(InputError::shown(args.field("drive"), found, expected));
+            }
+            // Before anything is built.
+            drives = drives.saturating_mul(config.members());
+            if drives > usize::from(MAX_DISKS) {
+                let expected = format!("at most {MAX_DISKS}");
+                let found = format_args!("{drives} drives");
+                return Err(InputError::shown(call.name, found, expected));
             }
             sectors = config.capacity(sectors);
             levels.push(Level {
@@ -99,6 +119,7 @@ impl<'t> StackExpression<'t> {
             drive: self.drive.to_owned(),
             others,
             levels,
+            drives,
         };
         // Checks that all needs are met.
         stack.build(drive, 0, None)?;

@@ -12,6 +12,7 @@ use diskarm_drives::text::Edit;
 
 use crate::device::MakeDisk;
 use crate::error::Error;
+use crate::input::MAX_DISKS;
 use crate::model::{Model, changed_name, not_single, workload};
 use crate::policies::MakePolicy;
 use crate::stack::{DeviceStack, StackExpression, is_stack};
@@ -74,6 +75,12 @@ impl System {
     /// Returns the other models of an array's disks, which cycle through [`Self::drive`] and these.
     pub fn others(&self) -> &[Model] {
         self.stack.as_ref().map_or(&[], |stack| &stack.others)
+    }
+
+    /// Returns the maximum number of copies of the system in a simulation.
+    pub(crate) fn max_copies(&self) -> u16 {
+        let drives = self.stack.as_ref().map_or(1, |stack| stack.drives);
+        MAX_DISKS / drives as u16
     }
 
     /// Returns true if runs with the same requests depend on their seeds.

@@ -354,11 +354,8 @@ fn reads(theory: &Theory, simulator: &Simulator<'_>, rates: &[Rate]) -> Result<G
 
 /// Compares reads that are divided between two disks by address.
 fn by_address(simulator: &Simulator<'_>, rates: &[Rate]) -> Result<Group, Error> {
-    let reads = Reads {
-        spec: &simulator.system.drive.spec,
-        mechanism: &simulator.system.drive.mechanism,
-        sectors: simulator.parameters.sectors,
-    };
+    let drive = &simulator.system.drive;
+    let mut reads = Reads::new(&drive.spec, &drive.mechanism, simulator.parameters.sectors);
     let percent = |split: &SplitReads| 100.0 * split.share;
     let simulated = |split: &SplitReads, rate: &Rate| {
         let routing = format!("routing=affinity(pivot={}%)", percent(split));

@@ -18,6 +18,7 @@ pub struct TraceRows {
     files: Vec<String>,
     /// The number of disks over which each device is spread.
     disks_per_device: u32,
+    max_disks: u16,
     blocks: BlockConverter,
     record: Record,
     /// The first request, read to determine the kind of trace and not yet returned.
@@ -54,6 +55,7 @@ impl TraceRows {
             trace: Disks::new(read_changed(traced, blocks.capacity())?),
             files: traced.files.clone(),
             disks_per_device: traced.fitting.disks_per_device(),
+            max_disks: system.max_copies(),
             blocks,
             record: Record::new(Location::Line(0), Op::Read, Lbn(0), SectorCount(0)),
             first: None,
@@ -129,7 +131,7 @@ impl TraceRows {
     #[inline]
     fn request(&mut self) -> Result<TraceRequest, Error> {
         let (record, name) = (&self.record, self.trace.name());
-        check_disk(record, name, self.trace.devices())?;
+        check_disk(record, self.max_disks, name, self.trace.devices())?;
         let mut request = self.blocks.request(record, self.next_id, name)?;
         self.next_id += 1;
         self.widened += u64::from(self.blocks.widens(record));

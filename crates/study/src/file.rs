@@ -436,7 +436,17 @@ fn strings(value: &toml::Value) -> Vec<&str> {
     }
 }
 
+const MAX_CELLS: usize = 100_000;
+
 fn cells(axes: &[Axis], keys: &Keys, text: StudyText<'_>) -> Result<Vec<Cell>, InputError> {
+    let values = axes.iter().map(|axis| axis.values.len());
+    let count = values.fold(1, usize::saturating_mul);
+    if count > MAX_CELLS {
+        let expected = format!("at most {MAX_CELLS}");
+        return Err(text
+            .location(&(0..0), "axis")
+            .error(format!("{count} cells"), expected));
+    }
     let points = points(axes).into_iter();
     let cells = points.map(|point| Cell::read(text, axes, keys, point));
     let cells: Vec<Cell> = cells.collect::<Result<_, _>>()?;

@@ -220,7 +220,8 @@ impl SharedInputs {
 fn digest(paths: &[PathBuf]) -> Result<String, String> {
     let mut hasher = Sha256::new();
     for path in paths {
-        let read = File::open(path).and_then(|file| update(&mut hasher, file));
+        let file = diskarm_trace::open_file(path).map_err(|error| error.to_string())?;
+        let read = update(&mut hasher, file);
         read.map_err(|error| format!("{}: cannot read: {error}", path.display()))?;
     }
     Ok(hex(&hasher.finalize()))

@@ -435,6 +435,15 @@ fn errors_name_the_line() {
 }
 
 #[test]
+fn the_number_of_cells_is_limited() {
+    let values: Vec<String> = (0..25_001).map(|value| value.to_string()).collect();
+    let values = format!("values = [{}]", values.join(", "));
+    let text = VALID.replacen("values = [1, 2, 4]", &values, 1);
+    let expected = "one.toml:1: axis: found 100004 cells, expected at most 100000";
+    assert_eq!(read(&text, false).err().as_deref(), Some(expected));
+}
+
+#[test]
 fn a_requested_form_must_exist() {
     let traces = vec!["a.spc".to_owned()];
     let options = StudyOptions {

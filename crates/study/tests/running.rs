@@ -417,6 +417,11 @@ fn a_cell_that_cannot_be_simulated_is_named() {
             "[cell.spec]\n\"buffer.segmints\" = 1\n[[axis]]",
             "buffer.segmints",
         ),
+        (
+            "[[axis]]",
+            "[cell.spec]\n\"buffer.segments\" = 9223372036854775807\n[[axis]]",
+            "cell.spec: buffer.segments: found 9223372036854776000, expected TOML (",
+        ),
     ];
     for (what, by, expected) in wrong {
         let study = study(&SMALL.replacen(what, by, 1));

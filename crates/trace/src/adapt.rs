@@ -7,9 +7,10 @@ pub use crate::time::{Factor, parse_instant};
 
 use std::collections::BTreeSet;
 
+use diskarm_core::text::with_noun;
 use diskarm_core::units::{Instant, Lbn, SectorCount, Span};
 
-use crate::error::{TraceError, quantity};
+use crate::error::TraceError;
 use crate::format::TimeOrigin;
 use crate::reader::Reader;
 use crate::record::Record;
@@ -134,7 +135,7 @@ impl<I: Notes> Notes for DeviceFilter<I> {
     forward_to_inner!();
 
     fn changes(&self) -> Vec<String> {
-        let requests = quantity(self.removed, "request");
+        let requests = with_noun(self.removed, "request");
         let note = format!("{requests} of other devices removed");
         with_note(self.inner.changes(), (self.removed > 0).then_some(note))
     }
@@ -289,7 +290,7 @@ impl<I: Notes> Fitter<I> {
 
     #[cold]
     fn wrong(&self, record: &Record, expected: String) -> TraceError {
-        let sectors = quantity(record.sectors.0, "sector");
+        let sectors = with_noun(record.sectors.0, "sector");
         let found = format!("{sectors} from {}", record.start.0);
         TraceError::value(self.inner.name(), record.location, "lbn", &found, &expected)
     }
@@ -313,7 +314,7 @@ impl<I: Notes> Notes for Fitter<I> {
     forward_to_inner!();
 
     fn changes(&self) -> Vec<String> {
-        let (size, moved) = (self.size.0, quantity(self.moved, "request"));
+        let (size, moved) = (self.size.0, with_noun(self.moved, "request"));
         let how = match self.fit {
             Fit::Refuse => return self.inner.changes(),
             Fit::Scale(traced) => format!("scaled from {} blocks to {size}", traced.0),
@@ -387,7 +388,7 @@ impl<I: Notes> Notes for Window<I> {
     forward_to_inner!();
 
     fn changes(&self) -> Vec<String> {
-        let (requests, from_s) = (quantity(self.before, "request"), self.from.as_s());
+        let (requests, from_s) = (with_noun(self.before, "request"), self.from.as_s());
         let mut note = format!("{requests} before {from_s} s removed; times are relative to it");
         if self.is_over {
             note += &format!("; requests from {} s on removed", self.until.as_s());
@@ -520,7 +521,7 @@ impl<I: Notes> Notes for ClosedLoop<I> {
 
     fn changes(&self) -> Vec<String> {
         let note = self.overlapping.map(|overlapping| {
-            let requests = quantity(overlapping, "request");
+            let requests = with_noun(overlapping, "request");
             format!("one request at a time; {requests} arrived before the previous one completed")
         });
         with_note(self.inner.changes(), note)

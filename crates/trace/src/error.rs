@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::{fmt, io};
 
-use diskarm_core::text::InputError;
+use diskarm_core::text::{InputError, with_noun};
 
 use crate::record::Location;
 
@@ -28,7 +28,8 @@ struct Inner {
 /// The kinds of [`TraceError`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ErrorKind {
-    /// The file is a directory, ends within compressed data, or cannot be opened, read or written.
+    /// The file is a directory or a device, ends within compressed data, or cannot be opened, read
+    /// or written.
     Io,
     /// The file has no requests.
     Empty,
@@ -198,14 +199,6 @@ impl fmt::Display for QuotedValue<'_> {
     }
 }
 
-/// Returns a count with its noun: `1 row`, `2 rows`.
-pub(crate) fn quantity(count: u64, noun: &str) -> String {
-    match count {
-        1 => format!("1 {noun}"),
-        _ => format!("{count} {noun}s"),
-    }
-}
-
 /// Invalid rows that were skipped, by reason.
 #[derive(Clone, Debug, Default)]
 pub struct SkippedRows {
@@ -255,7 +248,7 @@ impl SkippedRows {
                 (None, ErrorKind::Truncated) => "truncated record".to_owned(),
                 (None, _) => "invalid text".to_owned(),
             };
-            let (rows, first) = (quantity(reason.count, "invalid row"), &reason.first);
+            let (rows, first) = (with_noun(reason.count, "invalid row"), &reason.first);
             format!("{rows} skipped: {what}; the first: {first}")
         })
     }

@@ -19,6 +19,13 @@ pub trait RowReader: Send {
 /// The rows of a trace, or an error before the first.
 pub type OpenResult = Result<Box<dyn RowReader>, TraceError>;
 
+/// The maximum number of devices with names, each of which is compared with those of a row. A trace
+/// with more has probably something else in its device column.
+const MAX_NAMES: usize = 4096;
+
+/// The requirement on the number of devices with names.
+pub(crate) const NAMES: &str = "at most 4096 devices";
+
 /// The contents of a trace apart from its records.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TraceMetadata {
@@ -45,33 +52,39 @@ impl TraceMetadata {
         }
     }
 
-    /// Returns the number of the device called `name`.
+    /// Returns the number of the device called `name`; `None` if there are too many.
     #[inline]
-    pub(crate) fn device(&mut self, name: &[u8]) -> u32 {
+    pub(crate) fn device(&mut self, name: &[u8]) -> Option<u32> {
         // Traces have few devices, and most rows have the same device as the previous row.
         let known = self.device_names.iter().position(|n| n.as_bytes() == name);
-        known.unwrap_or_else(|| self.new_device(name)) as u32
+        known.map_or_else(|| self.new_device(name), |known| Some(known as u32))
     }
 
-    /// Returns the number of the device `major,minor`. `kernel` is its number in the Linux kernel,
-    /// with 12 bits for the major number above 20 bits for the minor number.
+    /// Returns the number of the device `major,minor`; `None` if there are too many. `kernel` is
+    /// its number in the Linux kernel, with 12 bits for the major number above 20 bits for the
+    /// minor number.
     #[inline]
-    pub(crate) fn block_device(&mut self, kernel: u32) -> u32 {
+    pub(crate) fn block_device(&mut self, kernel: u32) -> Option<u32> {
         match self.block_devices.iter().position(|known| *known == kernel) {
-            Some(known) => known as u32,
+            Some(known) => Some(known as u32),
             None => {
-                self.block_devices.push(kernel);
                 let name = format!("{},{}", kernel >> 20, kernel & 0xf_ffff);
-                self.new_device(name.as_bytes()) as u32
+                let number = self.new_device(name.as_bytes())?;
+                self.block_devices.push(kernel);
+                Some(number)
             }
         }
     }
 
     #[cold]
-    fn new_device(&mut self, name: &[u8]) -> usize {
-        let name = String::from_utf8_lossy(name).into_owned();
-        self.device_names.push(name);
-        self.device_names.len() - 1
+    fn new_device(&mut self, name: &[u8]) -> Option<u32> {
+        let number = self.device_names.len();
+        if number == MAX_NAMES {
+            return None;
+        }
+        self.device_names
+            .push(String::from_utf8_lossy(name).into_owned());
+        Some(number as u32)
     }
 }
 

@@ -43,7 +43,7 @@ pub use format::{
     RowReader, RowWriter, TimeOrigin, TraceMetadata, Unwritable, disabled_formats,
 };
 pub use formats::FORMATS;
-pub use reader::{Reader, files, open, open_with, read, read_with};
+pub use reader::{Reader, files, open, open_file, open_with, read, read_with};
 pub use record::{Location, Observed, Record, Urgency};
 pub use source::ByteSource;
 pub use summary::{Bins, DeviceSummary, MeasuredTimes, Summary};

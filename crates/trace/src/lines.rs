@@ -9,7 +9,7 @@ use diskarm_core::units::{Instant, Lbn, SectorCount, Span};
 
 use crate::digits::{Split, Words, digits, words};
 use crate::error::{ErrorKind, QuotedValue, TraceError};
-use crate::format::TraceMetadata;
+use crate::format::{NAMES, TraceMetadata};
 use crate::record::{BLOCK_BYTES, Location};
 use crate::source::{self, ByteSource};
 use crate::time::{InvalidTime, TimeUnit};
@@ -317,6 +317,16 @@ impl Field<'_> {
     #[inline]
     pub(crate) fn device(&self) -> Result<u32, TraceError> {
         Ok(self.whole_number(u32::MAX.into())? as u32)
+    }
+
+    /// Returns the number of the device called `name`, all or part of which is in this field.
+    #[inline]
+    pub(crate) fn named_device(
+        &self,
+        name: &[u8],
+        metadata: &mut TraceMetadata,
+    ) -> Result<u32, TraceError> {
+        metadata.device(name).ok_or_else(|| self.reject(NAMES))
     }
 
     #[inline]

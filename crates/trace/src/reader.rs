@@ -3,11 +3,14 @@
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io::Read;
+#[cfg(unix)]
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
+use diskarm_core::text::with_noun;
 use diskarm_core::units::{Instant, Span};
 
-use crate::error::{ErrorKind, QuotedValue, SkippedRows, TraceError, quantity};
+use crate::error::{ErrorKind, QuotedValue, SkippedRows, TraceError};
 use crate::format::{
     FormatEntry, FormatInfo, OnError, Options, RowReader, TimeOrigin, TraceMetadata,
     disabled_formats, disabled_message,
@@ -78,12 +81,12 @@ impl Reader {
             ));
         }
         for (what, count) in &self.metadata.ignored {
-            let rows = quantity(*count, "row");
+            let rows = with_noun(*count, "row");
             notes.push(format!("{rows} ignored: {what}, not a read or write"));
         }
         let mut note = |count, noun, what: &str| {
             if count > 0 {
-                notes.push(format!("{} {what}", quantity(count, noun)));
+                notes.push(format!("{} {what}", with_noun(count, noun)));
             }
         };
         let (widened, incomplete) = (self.metadata.widened, self.metadata.incomplete);
@@ -239,7 +242,7 @@ fn strict(format: Option<&str>) -> Options<'_> {
 /// trace has several files, such as one per processor, the path of any of them opens all of them.
 ///
 /// # Errors
-/// Fails if the file cannot be read, is a directory or is empty; if the format name is not in
+/// Fails if the file cannot be read, is a directory or a device, or is empty; if the format name is not in
 /// [`FORMATS`]; if the content matches no format or several; or if [`crate::Format::open`] fails.
 pub fn open_with(path: impl AsRef<Path>, options: &Options<'_>) -> Result<Reader, TraceError> {
     let path = first_part(path.as_ref());
@@ -304,14 +307,24 @@ fn first_part(path: &Path) -> PathBuf {
 }
 
 fn source(path: &Path) -> Result<ByteSource, TraceError> {
-    let name = path.display().to_string();
+    ByteSource::from_file(open_file(path)?, &path.display().to_string())
+}
+
+/// Opens a file of a trace without reading it. Fails if it cannot be opened, or is a directory or a
+/// device: a device such as `/dev/zero` has no end.
+pub fn open_file(path: impl AsRef<Path>) -> Result<File, TraceError> {
+    let name = path.as_ref().display().to_string();
     let file = File::open(path).map_err(|error| TraceError::io(&name, None, "open", error))?;
-    // Opening a directory succeeds; only reading from it fails.
-    if file.metadata().is_ok_and(|metadata| metadata.is_dir()) {
-        let detail = "found a directory, expected a trace file".to_owned();
-        return Err(TraceError::new(ErrorKind::Io, &name, None, detail));
-    }
-    ByteSource::from_file(file, &name)
+    let kind = file.metadata().map(|metadata| metadata.file_type());
+    let found = match kind {
+        // Opening a directory succeeds; only reading from it fails.
+        Ok(kind) if kind.is_dir() => "a directory",
+        #[cfg(unix)]
+        Ok(kind) if kind.is_char_device() || kind.is_block_device() => "a device",
+        _ => return Ok(file),
+    };
+    let detail = format!("found {found}, expected a trace file");
+    Err(TraceError::new(ErrorKind::Io, &name, None, detail))
 }
 
 fn choose(source: &ByteSource, options: &Options<'_>) -> Result<&'static FormatEntry, TraceError> {

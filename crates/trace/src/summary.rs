@@ -11,6 +11,7 @@ use std::collections::{BTreeMap, BinaryHeap};
 use diskarm_core::stats::Moments;
 use diskarm_core::units::{Instant, Lbn, SectorCount, Span};
 
+use crate::error::TraceError;
 use crate::record::Record;
 
 /// The number of cells in the histogram of arrivals over time; at least half of them are used.
@@ -21,7 +22,13 @@ const SPACE_CELLS: usize = 128;
 
 const MAX_QUEUE: usize = 1023;
 
-/// The summary of a trace. Its memory grows with the number of devices, not with the length.
+const MAX_DEVICES: usize = 65_536;
+
+/// The maximum number of requests outstanding at all devices.
+const MAX_OUTSTANDING: usize = 1 << 20;
+
+/// The summary of a trace. Its memory grows with the number of devices and of outstanding requests,
+/// which are limited, but not with the length.
 #[derive(Clone, Debug, Default)]
 pub struct Summary {
     /// The number of requests.
@@ -94,8 +101,14 @@ impl MeasuredTimes {
 }
 
 impl Summary {
-    /// Adds a record; records must come in order of arrival.
-    pub fn record(&mut self, record: &Record) {
+    /// Adds a record of the trace called `name`; records must come in order of arrival.
+    ///
+    /// # Errors
+    /// If there are too many devices, or more requests outstanding than there can be.
+    pub fn record(&mut self, record: &Record, name: &str) -> Result<(), TraceError> {
+        let wrong = |field, found: &str, expected: &str| {
+            TraceError::value(name, record.location, field, found, expected)
+        };
         self.requests_count += 1;
         self.reads_count += u64::from(record.op.is_read());
         self.sectors = self.sectors + record.sectors;
@@ -111,6 +124,19 @@ impl Summary {
         self.sequential_count += u64::from(is_sequential);
         self.sequential_reads_count += u64::from(is_sequential && record.op.is_read());
         self.queue(record);
+        if self.devices.len() > MAX_DEVICES {
+            return Err(wrong(
+                "device",
+                &record.device.to_string(),
+                "at most 65536 devices",
+            ));
+        }
+        if self.outstanding.len() > MAX_OUTSTANDING {
+            let found = format!("{} s", record.response.unwrap_or_default().as_s());
+            let expected = "at most 1048576 requests outstanding: is the unit right?";
+            return Err(wrong("response", &found, expected));
+        }
+        Ok(())
     }
 
     fn arrive(&mut self, arrival: Instant) {
@@ -226,14 +252,40 @@ mod tests {
         let mut summary = Summary::default();
         for &(at_us, response_us, device, start, sectors) in rows {
             let location = Location::Line(1);
-            summary.record(&Record {
+            let record = Record {
                 arrival: Some(Instant::from_ns(at_us * 1_000)),
                 response: Some(Span::from_ns(response_us * 1_000)),
                 device,
                 ..Record::new(location, Op::Read, Lbn(start), SectorCount(sectors))
-            });
+            };
+            summary.record(&record, "x").unwrap();
         }
         summary
+    }
+
+    /// Returns the number of records that are summarised, up to `max`, and the error after them.
+    fn refused(max: u32, record: impl Fn(u32, Record) -> Record) -> (u32, String) {
+        let mut summary = Summary::default();
+        let plain = Record::new(Location::Line(7), Op::Read, Lbn(0), SectorCount(8));
+        let mut numbers = 0..max;
+        let error = numbers.find_map(|n| summary.record(&record(n, plain), "x").err());
+        let count = numbers.start - 1;
+        (count, error.expect("a limit").to_string())
+    }
+
+    #[test]
+    fn devices_and_outstanding_requests_are_limited() {
+        let expected = "x:7: device: found \"65536\", expected at most 65536 devices";
+        let found = refused(1 << 17, |device, plain| Record { device, ..plain });
+        assert_eq!(found, (65_536, expected.to_owned()));
+        let found = refused(1 << 21, |_, plain| Record {
+            arrival: Some(Instant::START),
+            response: Some(Span::from_s(1.0)),
+            ..plain
+        });
+        let expected = "x:7: response: found \"1 s\", expected at most 1048576 requests \
+                        outstanding: is the unit right?";
+        assert_eq!(found, (1 << 20, expected.to_owned()));
     }
 
     #[test]
@@ -273,10 +325,11 @@ mod tests {
     fn traced_queue_lengths_are_used() {
         let mut found = Summary::default();
         for queue in [0, 2, 2, 5_000] {
-            found.record(&Record {
+            let record = Record {
                 queue: Some(queue),
                 ..Record::new(Location::Line(1), Op::Write, Lbn(0), SectorCount(1))
-            });
+            };
+            found.record(&record, "x").unwrap();
         }
         assert_eq!(found.queues[..3], [1, 0, 2]);
         assert_eq!((found.queues.len(), found.queues[1023]), (1024, 1));

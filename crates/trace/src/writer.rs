@@ -2,7 +2,9 @@
 
 use std::io::Write;
 
-use crate::error::{ErrorKind, QuotedValue, TraceError, quantity};
+use diskarm_core::text::with_noun;
+
+use crate::error::{ErrorKind, QuotedValue, TraceError};
 use crate::format::{
     FormatEntry, FormatInfo, RowWriter, Unwritable, disabled_formats, disabled_message,
 };
@@ -75,7 +77,7 @@ impl<W: Write> Writer<W> {
         ended.map_err(|why| self.unwritable(why, None))?;
         self.flush()?;
         let (rounded, unit) = (self.rows.rounded_count(), self.info.time_unit.name());
-        let times = quantity(rounded, "time value");
+        let times = with_noun(rounded, "time value");
         let note = format!("{times} rounded to whole {unit}, the resolution of the format");
         Ok((rounded > 0).then_some(note).into_iter().collect())
     }

@@ -378,6 +378,14 @@ fn unreadable_paths() {
     };
     let expected = format!("{folder}: found a directory, expected a trace file");
     assert_eq!(error.to_string(), expected);
+    #[cfg(unix)]
+    for device in ["/dev/zero", "/dev/null"] {
+        let Err(error) = open(device, Some("vscsi")) else {
+            panic!("opened {device}")
+        };
+        let expected = format!("{device}: found a device, expected a trace file");
+        assert_eq!(error.to_string(), expected);
+    }
     let Err(error) = open("no/such.csv", None) else {
         panic!("opened nothing")
     };
@@ -389,6 +397,16 @@ fn unreadable_paths() {
         .source()
         .and_then(|source| source.downcast_ref::<io::Error>());
     assert_eq!(source.map(io::Error::kind), Some(io::ErrorKind::NotFound));
+}
+
+/// Names are kept, so their number is limited, whatever the format.
+#[test]
+fn too_many_named_devices() {
+    let msr = |n| format!("128166372003061629,h{n},0,Read,0,512,1\n");
+    let rows: String = (0..=4096).map(msr).collect();
+    let (records, error) = refuse(rows.as_bytes(), "x", Some("msr"));
+    let expected = "x:4097: disk: found \"0\", expected at most 4096 devices";
+    assert_eq!((records, error.to_string().as_str()), (4096, expected));
 }
 
 /// An input that fails after its bytes have been read.
@@ -424,35 +442,41 @@ fn read_errors_name_the_location() {
     assert!(trace.next().is_none());
 }
 
-/// Endless zeros. No reader may request more than a megabyte of them.
-struct Zeros {
+/// An endless sequence of one byte. No reader may request more than a megabyte of it.
+struct Endless {
+    byte: u8,
     left: usize,
 }
 
-impl Read for Zeros {
+impl Read for Endless {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         self.left = self
             .left
             .checked_sub(buffer.len())
             .expect("a reader that continues");
-        buffer.fill(b'0');
+        buffer.fill(self.byte);
         Ok(buffer.len())
     }
 }
 
 /// The error is fatal even if invalid rows are skipped: the start of the next row is unknown.
 #[test]
-fn a_line_without_an_end() {
-    let is_text = |name: &str| !matches!(name, "vscsi" | "blktrace" | "srt" | "arrow" | "parquet");
-    for format in FORMATS.iter().filter(|format| is_text(format.info.name)) {
+fn a_line_or_record_without_an_end() {
+    for (format, byte) in FORMATS
+        .iter()
+        .flat_map(|f| [0, b'0', 0xff].map(|byte| (f, byte)))
+    {
         for on_error in [OnError::Stop, OnError::Skip] {
             let options = Options {
                 format: Some(format.info.name),
                 on_error,
                 ..Options::default()
             };
-            let zeros = Zeros { left: 1 << 20 };
-            let error = match read_with(zeros, "zeros", &options) {
+            let endless = Endless {
+                byte,
+                left: 1 << 20,
+            };
+            let error = match read_with(endless, "endless", &options) {
                 Err(error) => error,
                 Ok(mut trace) => {
                     let error = trace.find_map(Result::err).expect(format.info.name);
@@ -461,7 +485,7 @@ fn a_line_without_an_end() {
                 }
             };
             assert_eq!(error.to_string().lines().count(), 1, "{error}");
-            assert!(error.to_string().starts_with("zeros:"), "{error}");
+            assert!(error.to_string().starts_with("endless:"), "{error}");
         }
     }
 }

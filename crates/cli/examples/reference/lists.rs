@@ -16,7 +16,8 @@ Write a device as its name followed by parameters in parentheses. The parameter 
 drive or device below it, which makes a device stack: `throttle(rate=100/s, drive=hp-c2247)`.
 `simulate`, `compare`, studies and Python accept a device stack as the drive; `validate`,
 `calibrate` and `drives show` need a plain drive. Values may be written with or without double
-quotes; quotes do not nest.
+quotes; quotes do not nest. A stack has at most 16 devices in front of each other, and a simulation
+at most 4096 drives, spares included.
 
 The column *needs* lists what a device must know about the device below it; a queue needs what its
 policy needs. *Provides* lists what policies in front of it can learn. It is an error if a policy
@@ -162,8 +163,10 @@ pub fn workloads() -> String {
 const TRACES_ABOUT: &str = "\
 The format is detected from the content; if that is ambiguous, use `--format`. Files may be
 compressed with gzip, zstd, xz or bzip2. `diskarm trace convert` writes the formats marked as
-writable. Addresses and sizes are converted to 512-byte blocks. [From your trace to a
-report](../how-to/own-trace.md) shows how to use a trace.";
+writable. Addresses and sizes are converted to 512-byte blocks. A simulation has at most 4096
+drives, one for each device of a trace; other commands read at most 4096 devices with names, and
+`diskarm trace info` summarises at most 65536 devices.
+[From your trace to a report](../how-to/own-trace.md) shows how to use a trace.";
 
 const TABLES: &str = "
 Builds with `--features parquet` also read `parquet` and `arrow`, and write `parquet`. Such a table

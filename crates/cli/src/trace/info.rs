@@ -85,8 +85,8 @@ pub fn run(args: Args) -> Result<(), Error> {
     let mut trace = args.input.open()?;
     let mut summary = Summary::default();
     let progress = Progress::new(None);
-    for record in trace.by_ref() {
-        summary.record(&record?);
+    while let Some(record) = trace.next() {
+        summary.record(&record?, trace.name())?;
         if summary.requests_count.is_multiple_of(STRIDE) {
             progress.set(summary.requests_count);
         }

@@ -82,7 +82,7 @@ impl<C: Config> Rule for Limited<C> {
 /// Parses any policy except [`Limited`]: of two limits, only the smaller would matter.
 fn parse_inner<C: Config>(text: &str, field: &str) -> Result<C, InputError> {
     // This is checked before the rest is parsed, so that nesting is bounded.
-    if Call::name_of(text) == NAME {
+    if Call::name_of(text).eq_ignore_ascii_case(NAME) {
         return Err(InputError::new(field, text, "a policy without a limit"));
     }
     C::parse(text, field)

@@ -12,7 +12,7 @@ section! {
     pub struct Buffer at "buffer." |spec| (Some(&spec.buffer), &mut spec.buffer) {
         /// Number of segments; two or more with `dedicated_write_segment`.
         segments: u32 = 1
-            => count("segments", 1, 1_000_000).varied(31, Variation::Jointly).cited(CACHES);
+            => count("segments", 1, 4096).varied(31, Variation::Jointly).cited(CACHES);
         /// Size of a segment.
         segment: SectorCount = PLAIN_SEGMENT
             => size(1).varied(31, Variation::Jointly).cited(CACHES);

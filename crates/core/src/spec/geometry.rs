@@ -11,8 +11,12 @@ pub const MAX_CYLINDERS: u32 = 2_000_000;
 const MAX_SURFACES: u64 = 100;
 /// Maximum number of sectors: a million on every track of the largest drive.
 pub(super) const MAX_SECTORS: u64 = 200_000_000_000_000;
-/// Maximum number of spare units in a region, and of grown defects.
+/// Maximum capacity in bytes, 1 PiB: that of 4096 drives fits in 63 bits, too.
+const MAX_BYTES: u64 = 1 << 50;
+/// Maximum number of spare units in a region.
 pub(super) const MAX_SPARES: u64 = 1_000_000_000;
+/// Maximum number of grown defects, each of which takes memory.
+const MAX_GROWN_DEFECTS: u64 = 1_000_000;
 const MAX_SECTOR_BYTES: u64 = 1 << 20;
 const APPENDIX_B: &str = "worthington96 appendix B";
 
@@ -78,7 +82,7 @@ section! {
         &mut spec.geometry.grown_defects
     ) {
         /// Number of units of sparing (physical sectors or tracks) that are reallocated.
-        count: u64 = 0 => count("physical sectors or tracks", 0, MAX_SPARES)
+        count: u64 = 0 => count("physical sectors or tracks", 0, MAX_GROWN_DEFECTS)
             .shown(SheetEntry::As("grown_defects")).cited("worthington94 section 5.2");
         /// Seed of the locations of these defects.
         seed: u64 = 0 => count("", 0, i64::MAX as u64).shown(SheetEntry::Hidden);
@@ -154,6 +158,10 @@ impl Geometry {
 
     /// Returns the name of the first key that conflicts with another one, and what is allowed.
     pub fn contradiction(&self) -> Option<(&'static str, String)> {
+        let max = MAX_BYTES / u64::from(self.sector_bytes.max(1));
+        if self.sectors.0 > max {
+            return Some(("sectors", format!("at most {max}, which are 1 PiB")));
+        }
         let physical = self.physical_sector.0;
         if !physical.is_power_of_two() || physical > Self::MAX_PHYSICAL {
             return Some(("physical_sector", Self::PHYSICAL.to_owned()));

@@ -563,15 +563,11 @@ fn limits_do_not_nest_and_faults_name_the_parameter() {
             .expect_err("an error")
             .to_string()
     };
-    let nested = error("limited(policy=limited(wait=1 s))");
-    assert!(
-        nested.starts_with("limited.policy: found \"limited("),
-        "{nested}"
-    );
-    assert!(
-        nested.ends_with("expected a policy without a limit"),
-        "{nested}"
-    );
+    for inner in ["limited(wait=1 s)", "Limited(policy=LIMITED(policy=sptf))"] {
+        let nested = error(&format!("limited(policy={inner})"));
+        let expected = "expected a policy without a limit";
+        assert_eq!(nested, format!("limited.policy: found {inner:?}, {expected}"));
+    }
     let unknown = error("limited(policy=sptff)");
     assert!(unknown.starts_with("limited.policy: found \"sptff\", expected \"sptf\" or"));
     let inner = error("limited(policy=asptf(w=-1))");

@@ -3,17 +3,27 @@
 use std::fmt::Write;
 
 use diskarm_core::spec::{self, Key, KeyKind, SeekCurve, Spec, TwoPiece, Zone, milliseconds};
+use diskarm_core::text::InputError;
 use diskarm_core::units::Span;
+use toml_edit::TomlError;
 
 use super::Value;
 
 /// The maximum length, as in the catalogue, of lines that can be broken.
 const MAX_COLUMNS: usize = 99;
 
-/// Converts a value of `key` to TOML; text becomes a multi-line string if `is_multi_line`.
-pub(super) fn value(key: &str, value: &Value, is_multi_line: bool) -> toml_edit::Value {
+/// Converts a value of `key` to TOML; text becomes a multi-line string if `is_multi_line`. Fails if
+/// it is a [`Value::Toml`] that is not TOML.
+pub(super) fn value(
+    key: &str,
+    value: &Value,
+    is_multi_line: bool,
+) -> Result<toml_edit::Value, InputError> {
     let written = to_toml(key, value, is_multi_line);
-    written.parse().expect("this module writes valid TOML")
+    written.parse().map_err(|error: TomlError| {
+        let expected = format!("TOML ({})", error.message().replace('\n', " "));
+        InputError::shown(key, written, expected)
+    })
 }
 
 pub(super) fn to_toml(key: &str, value: &Value, is_multi_line: bool) -> String {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use diskarm_core::device::{Completion, Outcome, check};
 use diskarm_core::drive::Core;
-use diskarm_core::engine::RejectedRequest;
+use diskarm_core::engine::RunError;
 use diskarm_core::geometry::Layout;
 use diskarm_core::predict::{Continuity, Observation, Predictor};
 use diskarm_core::request::{Op, Request};
@@ -84,11 +84,11 @@ impl FollowedTrace {
         layout: Arc<Layout>,
         rows: &[MeasuredRequest],
         continuity: Continuity,
-    ) -> Result<Self, RejectedRequest> {
+    ) -> Result<Self, RunError> {
         let sectors = layout.sectors();
         for row in rows {
             let request = row.step.request;
-            check(&request, sectors).map_err(|why| RejectedRequest { request, why })?;
+            check(&request, sectors).map_err(|why| RunError::Rejected { request, why })?;
         }
         let mut means = RunningMeans::default();
         let mut followed = Vec::with_capacity(rows.len());

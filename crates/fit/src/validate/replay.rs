@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use diskarm_core::device::{Completion, Outcome};
 use diskarm_core::drive::Drive;
-use diskarm_core::engine::{self, Observer, RejectedRequest, Replay, ReplayStep};
+use diskarm_core::engine::{self, Observer, Replay, ReplayStep, RunError};
 use diskarm_core::geometry::Layout;
 use diskarm_core::mechanics::Mechanism;
 use diskarm_core::request::{Op, Request};
@@ -82,8 +82,8 @@ impl<'a> Validation<'a> {
         self.rows.iter().map(|row| row.response).collect()
     }
 
-    /// Runs one replay. Fails if the drive refuses a request.
-    pub fn replay(&self, variant: Variant) -> Result<ReplayResult, RejectedRequest> {
+    /// Runs one replay. Fails if the drive refuses a request, or the run is too long.
+    pub fn replay(&self, variant: Variant) -> Result<ReplayResult, RunError> {
         let steps = self.rows.iter().map(|row| row.step);
         match variant {
             Variant::From { angle, seed } => self.run(steps, angle, seed),
@@ -106,7 +106,7 @@ impl<'a> Validation<'a> {
         steps: impl Iterator<Item = ReplayStep>,
         origin: Angle,
         seed: u64,
-    ) -> Result<ReplayResult, RejectedRequest> {
+    ) -> Result<ReplayResult, RunError> {
         let mechanism = self.mechanism.at_angle(origin);
         let mut drive = Drive::with_mechanism(self.spec, mechanism).with_seed(seed);
         let mut replayed = ReplayResult::default();

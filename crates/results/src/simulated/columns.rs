@@ -367,7 +367,11 @@ pub fn part_lines(parts: &[PartMetrics], t: &mut Table) {
                 part.line(kind, t);
                 let lost = part.figure("failed").filter(|failed| *failed > 0.0);
                 if kind.name == "cache" && lost.is_some() {
-                    t.row("", lost, 0, "destages failed: their data are lost");
+                    let destages = match lost {
+                        Some(1.0) => "destage failed: its data are lost",
+                        _ => "destages failed: their data are lost",
+                    };
+                    t.row("", lost, 0, destages);
                 }
             }
         }

@@ -1,7 +1,7 @@
 //! Real-time runs of a load, of a scan alongside a foreground, and of a sequential pass alone.
 
 use diskarm_core::device::{Completion, Device};
-use diskarm_core::engine::{Load, Observer, RejectedRequest};
+use diskarm_core::engine::{Load, Observer, RunError};
 use diskarm_core::freeblock::{BlockSet, Delivery};
 use diskarm_core::request::{Op, Request};
 use diskarm_core::text::InputError;
@@ -26,7 +26,7 @@ pub fn run(
     inbox: &Inbox,
     load: &mut impl Load,
     observer: &mut impl Observer,
-) -> Result<(), RejectedRequest> {
+) -> Result<(), RunError> {
     let mut latest = inbox.now();
     while !inbox.is_stopped() && inbox.lost().is_none() && !observer.is_over() {
         let now = inbox.now();
@@ -43,7 +43,7 @@ pub fn run(
             latest = latest.max(at);
             device
                 .submit(latest, request)
-                .map_err(|why| RejectedRequest { request, why })?;
+                .map_err(|why| RunError::Rejected { request, why })?;
             observer.arrived(latest, &request);
         } else {
             inbox.wait([event, arrival].into_iter().flatten().min());
@@ -79,7 +79,7 @@ impl Scan<'_> {
     /// describes, until the scan is complete or stopped, or the device is lost. Writes of the
     /// foreground become reads of the same blocks, and [`spec`](Self::spec) is ignored.
     /// [`Self::alone_on`] runs the foreground without the scan. Fails if the model's geometry is
-    /// inconsistent. Panics if the device refuses a request, the blocks are those of another
+    /// inconsistent, or the device refuses a request. Panics if the blocks are those of another
     /// device, or the scheduler is in the firmware.
     pub fn run_on(
         &self,
@@ -97,7 +97,7 @@ impl Scan<'_> {
     }
 
     /// Serves the first `requests` requests of the foreground without a scan. Fails if the model's
-    /// geometry is inconsistent. Panics if the device refuses a request or the scheduler is in the
+    /// geometry is inconsistent, or the device refuses a request. Panics if the scheduler is in the
     /// firmware.
     pub fn alone_on(&self, live: Live, requests: u64) -> Result<ForegroundReport, InputError> {
         let (_, foreground) = self.serve_on(live, None, ScanObserver::new(None, requests))?;
@@ -121,18 +121,17 @@ impl Scan<'_> {
         let mut load = ReadOnly(self.requests.load(disk, self.seed));
         let model = Model::new(self.model)?;
         let mut external = ExternalScheduler::new(live, model, self.policy, depth).learning_lag();
-        let fail = |RejectedRequest { request, why }| panic!("{request:?}: {why}");
         let mut warm_up = WarmUp {
             left: WARM_UP,
             next: Some(Instant::START),
         };
         let mut warm_up_observer = ScanObserver::new(None, WARM_UP.into());
-        run(&mut external, &inbox, &mut warm_up, &mut warm_up_observer).unwrap_or_else(fail);
+        run(&mut external, &inbox, &mut warm_up, &mut warm_up_observer)?;
         if let Some(background) = background {
             external = external.with_background(background);
             external = external.on_prediction(self.on_prediction.clone());
         }
-        run(&mut external, &inbox, &mut load, &mut observer).unwrap_or_else(fail);
+        run(&mut external, &inbox, &mut load, &mut observer)?;
         Ok((external, observer.foreground()))
     }
 }

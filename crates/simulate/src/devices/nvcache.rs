@@ -215,4 +215,9 @@ impl Config for Cache {
         };
         Ok(BoxedDevice::opaque(NvCache::new(backing, self.caching)))
     }
+
+    fn members(&self) -> usize {
+        let pair = self.pair.as_ref();
+        pair.map_or(1, |pair| 2 + usize::from(pair.rebuild.is_some()))
+    }
 }

@@ -56,7 +56,7 @@ impl Format for Arrow {
         if is_file {
             source.skip(WORD)?;
             // The specification pads to 8 bytes, the Rust writer to 64.
-            while is_padding(&mut source)? {
+            while source.offset() < 64 && is_padding(&mut source)? {
                 source.skip(WORD)?;
             }
         }

@@ -164,7 +164,7 @@ fn event(row: &Row<'_>, metadata: &mut TraceMetadata) -> Result<Option<Event>, T
         action,
         location: row.location(),
         at: time.instant(BlkParse::INFO.time_unit)?,
-        device: metadata.device(device.text),
+        device: device.named_device(device.text, metadata)?,
         op: if has(b'W') { Op::Write } else { Op::Read },
         urgency: Some(Urgency::new(is_awaited)),
         start,

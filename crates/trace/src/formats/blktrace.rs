@@ -9,7 +9,7 @@ use diskarm_core::units::{Instant, Lbn, SectorCount};
 
 use crate::error::{ErrorKind, InvalidField, TraceError};
 use crate::format::{
-    Format, FormatInfo, OpenResult, Options, RowReader, TimeOrigin, TraceMetadata,
+    Format, FormatInfo, NAMES, OpenResult, Options, RowReader, TimeOrigin, TraceMetadata,
 };
 use crate::lines::MAX_SECTORS;
 use crate::pairing::{Action, Event, Pairing};
@@ -281,11 +281,14 @@ fn event(
         Op::Read
     };
     let is_awaited = word & SYNC != 0 || word & (READ | AHEAD) == READ;
+    let kernel = order.u32(bytes, 36);
+    let device = metadata.block_device(kernel);
+    let device = device.ok_or_else(|| InvalidField::new("device", kernel.into(), NAMES))?;
     Ok(Some(Event {
         action,
         location,
         at: Instant::from_ns(time),
-        device: metadata.block_device(order.u32(bytes, 36)),
+        device,
         op,
         urgency: Some(Urgency::new(is_awaited)),
         start: Lbn(start),

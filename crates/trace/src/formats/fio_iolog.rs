@@ -158,7 +158,7 @@ fn request<'a>(
     let (start, sectors) = offset.bytes(&length, metadata)?;
     Ok(Some(Record {
         arrival,
-        device: metadata.device(file.text),
+        device: file.named_device(file.text, metadata)?,
         ..Record::new(row.location(), op, start, sectors)
     }))
 }

@@ -107,7 +107,7 @@ fn record(row: &Row<'_>, metadata: &mut TraceMetadata) -> Result<Record, TraceEr
     let name = &row.text[time.text.len() + 1..][..host.text.len() + 1 + disk.text.len()];
     Ok(Record {
         arrival,
-        device: metadata.device(name),
+        device: disk.named_device(name, metadata)?,
         response,
         ..Record::new(row.location(), op, start, sectors)
     })

@@ -3,7 +3,7 @@
 use diskarm_core::request::Op;
 use diskarm_core::units::{Instant, Lbn, SectorCount, Span};
 
-use crate::error::{InvalidField, TraceError};
+use crate::error::{ErrorKind, InvalidField, TraceError};
 use crate::format::{
     Format, FormatInfo, OpenResult, Options, RowReader, TimeOrigin, TraceMetadata,
 };
@@ -30,7 +30,8 @@ use crate::time::TimeUnit;
 /// One pass, no allocation per record.
 ///
 /// # When it is bad
-/// Records do not name devices. Version 1 has no responses.
+/// Records do not name devices. Version 1 has no responses. A record of another version ends the
+/// trace, even if invalid records are skipped.
 ///
 /// # Example
 /// ```
@@ -60,11 +61,11 @@ impl Format for Vscsi {
 
     fn open(source: ByteSource, _: &Options<'_>) -> OpenResult {
         Ok(match version(source.head()) {
-            Some(Version::V2) => Box::new(Records::<40, _> {
+            Some(Version::V2) => Box::new(Records::<40, 0x0200, _> {
                 source,
                 parse: parse_v2,
             }),
-            _ => Box::new(Records::<32, _> {
+            _ => Box::new(Records::<32, 0x0100, _> {
                 source,
                 parse: parse_v1,
             }),
@@ -93,7 +94,8 @@ fn version(head: &[u8]) -> Option<Version> {
     }
 }
 
-struct Records<const N: usize, P: Fn(&[u8; N]) -> RawRecord> {
+/// Records of `N` bytes, each of which names the same version.
+struct Records<const N: usize, const VERSION: u32, P: Fn(&[u8; N]) -> RawRecord> {
     source: ByteSource,
     parse: P,
 }
@@ -102,7 +104,8 @@ struct Records<const N: usize, P: Fn(&[u8; N]) -> RawRecord> {
 #[derive(Clone, Copy)]
 struct RawRecord {
     bytes: u32,
-    command: u16,
+    /// The version above the command, 16 bits each.
+    command: u32,
     lbn: u64,
     time_us: u64,
     response_us: Option<u64>,
@@ -111,7 +114,7 @@ struct RawRecord {
 fn parse_v1(bytes: &[u8; 32]) -> RawRecord {
     RawRecord {
         bytes: u32::from_le_bytes(bytes_at(bytes, 4)),
-        command: u16::from_le_bytes(bytes_at(bytes, 12)),
+        command: u32::from_le_bytes(bytes_at(bytes, 12)),
         lbn: u64::from_le_bytes(bytes_at(bytes, 16)),
         time_us: u64::from_le_bytes(bytes_at(bytes, 24)),
         response_us: None,
@@ -120,7 +123,7 @@ fn parse_v1(bytes: &[u8; 32]) -> RawRecord {
 
 fn parse_v2(bytes: &[u8; 40]) -> RawRecord {
     RawRecord {
-        command: u16::from_le_bytes(bytes_at(bytes, 0)),
+        command: u32::from_le_bytes(bytes_at(bytes, 0)),
         bytes: u32::from_le_bytes(bytes_at(bytes, 8)),
         lbn: u64::from_le_bytes(bytes_at(bytes, 16)),
         time_us: u64::from_le_bytes(bytes_at(bytes, 24)),
@@ -128,7 +131,9 @@ fn parse_v2(bytes: &[u8; 40]) -> RawRecord {
     }
 }
 
-impl<const N: usize, P: Fn(&[u8; N]) -> RawRecord + Send> RowReader for Records<N, P> {
+impl<const N: usize, const VERSION: u32, P: Fn(&[u8; N]) -> RawRecord + Send> RowReader
+    for Records<N, VERSION, P>
+{
     fn next(&mut self, metadata: &mut TraceMetadata) -> Result<Option<Record>, TraceError> {
         loop {
             let location = Location::Byte(self.source.offset());
@@ -136,13 +141,20 @@ impl<const N: usize, P: Fn(&[u8; N]) -> RawRecord + Send> RowReader for Records<
                 return Ok(None);
             };
             let raw = (self.parse)(bytes);
-            let op = match raw.command {
+            let op = match raw.command ^ VERSION << 16 {
                 // READ (6), (10), (12), (16); WRITE and WRITE AND VERIFY of the same sizes.
                 0x08 | 0x28 | 0xa8 | 0x88 => Op::Read,
                 0x0a | 0x2a | 0xaa | 0x8a | 0x2e | 0xae | 0x8e => Op::Write,
-                other => {
+                other @ 0..=0xffff => {
                     metadata.ignore(&format!("SCSI command 0x{other:02x}"));
                     continue;
+                }
+                // Not a record: an endless device has no other end.
+                _ => {
+                    let found = raw.command >> 16;
+                    let detail = format!("version: found 0x{found:04x}, expected 0x{VERSION:04x}");
+                    let (name, location) = (self.source.name(), Some(location));
+                    return Err(TraceError::new(ErrorKind::Framing, name, location, detail));
                 }
             };
             let record = record(&raw, op, location, metadata);

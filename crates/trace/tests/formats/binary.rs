@@ -204,6 +204,8 @@ fn invalid_vscsi_records() {
         let error = error_of(&[good.clone(), bad].concat(), "vscsi");
         assert_eq!(error, format!("x: byte 32: {expected}"));
     }
+    let error = error_of(&[&good[..], &[0; 32]].concat(), "vscsi");
+    assert_eq!(error, "x: byte 32: version: found 0x0000, expected 0x0100");
     let cut = [&good[..], &good[..31]].concat();
     let expected = "x: byte 32: found 31 bytes, expected a record of 32";
     assert_eq!(error_of(&cut, "vscsi"), expected);

@@ -38,13 +38,16 @@ fn a_week_of_hplajw() {
     assert_eq!(count(&records, |record| record.device == 0), 42_252);
     let mut computed = Summary::default();
     for record in &records {
-        computed.record(&Record {
+        let unknown = Record {
             queue: None,
             ..*record
-        });
+        };
+        computed.record(&unknown, "x").unwrap();
     }
     let mut traced = Summary::default();
-    records.iter().for_each(|record| traced.record(record));
+    for record in &records {
+        traced.record(record, "x").unwrap();
+    }
     let apart = |(a, b): (&u64, &u64)| a.abs_diff(*b);
     let moved: u64 = computed.queues.iter().zip(&traced.queues).map(apart).sum();
     // 37 of the lengths are one or two more than the times imply.
