@@ -57,7 +57,7 @@ pub const DEFAULT_POLICY: &str = "fcfs";
 
 impl ExportSpec {
     /// Parses `NAME(drive=..., policy=..., size=..., store=..., read-only=yes, record=FILE,
-    /// max-lateness=TIME)`; only the drive is required. Errors name the argument `field`.
+    /// max-lateness=TIME)`; only the drive is required. Errors refer to the argument as `field`.
     pub fn parse(text: &str, field: &str) -> Result<Self, InputError> {
         let call = Call::read(text, field)?;
         let mut args = Args::new(&call, ());
@@ -151,7 +151,7 @@ impl ExportSpec {
         let capacity = SectorCount(segments + buffer.dirty_max.0);
         let make = move || {
             let device = device(&system, &policy, sectors);
-            device.unwrap_or_else(|error| panic!("building the device again must succeed: {error}"))
+            device.unwrap_or_else(|error| panic!("the device cannot be built again: {error}"))
         };
         let power = match &timing {
             None => Some(PowerConfig {

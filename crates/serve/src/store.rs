@@ -235,7 +235,7 @@ pub struct SparseStore {
 
 enum Chunk {
     Data(Box<[u8]>),
-    /// Zeroes that hide data of the file.
+    /// Zeroes that hide the file's data.
     Zero,
 }
 
@@ -246,7 +246,7 @@ struct ChunkPart {
     length: usize,
 }
 
-/// Splits a range by chunk.
+/// Splits a range at chunk boundaries.
 fn parts(offset: u64, length: u64) -> impl Iterator<Item = ChunkPart> {
     let end = offset + length;
     let mut at = offset;
@@ -451,7 +451,7 @@ impl FileSyncer {
         }
     }
 
-    /// Returns a job that has been synchronised, and whether that succeeded.
+    /// Returns a job whose synchronisation has ended, and whether it succeeded.
     pub fn answer(&self) -> Option<(usize, bool)> {
         self.answers.try_recv().ok()
     }

@@ -304,7 +304,7 @@ impl NbdExport {
         }
     }
 
-    /// Starts to zero the next part of a job; returns the job's connection if a reply is ready.
+    /// Starts zeroing the next part of a job; returns the job's connection if a reply is ready.
     fn start_next_part(
         &mut self,
         id: usize,

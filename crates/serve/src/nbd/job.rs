@@ -126,7 +126,7 @@ fn check(
     }
     check_range(request, kind, facts)?;
     if flags.fast_zero && facts.is_timed {
-        return Err((Error::NotSupported, "writing zeroes is not faster"));
+        return Err((Error::NotSupported, "zeroing is no faster than writing"));
     }
     Ok(kind)
 }

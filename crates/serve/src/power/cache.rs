@@ -110,7 +110,7 @@ impl Cache {
         }
     }
 
-    /// Registers a write whose data will arrive.
+    /// Registers a write whose data will follow.
     pub fn open(&mut self, first: u64, sectors: u64) -> WriteId {
         let number = self.next;
         self.next += 1;
@@ -346,8 +346,8 @@ impl Cache {
         };
     }
 
-    /// For each write whose survival is random, chooses the number of its first sectors that
-    /// survive: none or all, or any number but all if the write is torn.
+    /// For each write whose survival is random, chooses how many of its first sectors survive: none
+    /// or all or, if the write is torn, any number short of all.
     fn survivors(&self, cut: &PowerCut) -> BTreeMap<u64, u64> {
         let mut random = Pcg64Mcg::seed_from_u64(cut.seed);
         let mut survivors = BTreeMap::new();
@@ -401,7 +401,7 @@ impl CachedWrite {
     }
 }
 
-/// Returns the index of the first planned version. Searches backwards: thousands may precede it.
+/// Returns the index of the first planned version. Searches backwards, as thousands may precede it.
 fn first_planned(versions: &[Version], writes: &BTreeMap<u64, CachedWrite>) -> usize {
     let is_carried_out = |version: &Version| {
         let write = version.write.and_then(|write| writes.get(&write));

@@ -375,7 +375,7 @@ impl IscsiTarget {
         }
     }
 
-    /// Returns a code from [`task_response`].
+    /// Executes a task management request; returns a code from [`task_response`].
     fn execute(&mut self, index: usize, request: &TaskRequest, now: HostInstant) -> u8 {
         let needs_unit = matches!(
             request.function,
@@ -469,7 +469,7 @@ fn answer_ping(connection: &mut Connection, ping: &NopOut, mut data: Vec<u8>) {
     connection.send(Message::NopIn(answer), data);
 }
 
-/// Maximum length, in bytes, of a list that gives its own length. No defect list is that long.
+/// Maximum length, in bytes, of a list that contains its own length. No defect list is that long.
 const MAX_LIST: usize = 1 << 20;
 
 struct CommandEffect {
