@@ -157,7 +157,7 @@ impl<'a> Disk<'a> {
         if !(1..=MAX_BLOCK_BYTES).contains(&block_bytes) || last == u64::MAX {
             return Err(Error::Malformed {
                 command: "READ CAPACITY",
-                reason: format!("last block {last}, {block_bytes} bytes per block"),
+                reason: format!("invalid last block {last} or block size {block_bytes}"),
             });
         }
         disk.sectors = SectorCount(last + 1);

@@ -44,7 +44,7 @@ enum Server {
 }
 
 impl NbdSource {
-    /// The syntax of [`Self::parse`].
+    /// The syntax that [`Self::parse`] accepts.
     pub const EXPECTED: &str = "nbd://HOST[:PORT][/EXPORT], or nbd+unix:///EXPORT?socket=PATH";
 
     /// Parses a URL. The export and the path of the socket may contain percent-encoded characters
