@@ -193,7 +193,7 @@ fn bind_unix(path: &Path) -> io::Result<UnixListener> {
     }
 }
 
-/// Escapes text for a URI, except unreserved characters and slashes (RFC 3986).
+/// Percent-encodes text for a URI, except unreserved characters and slashes (RFC 3986).
 fn percent_encode(text: &str) -> String {
     let mut escaped = String::new();
     for byte in text.bytes() {

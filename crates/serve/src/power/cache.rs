@@ -13,7 +13,7 @@ pub struct PowerCut {
     /// True to keep those sectors of the write in progress that have reached the media. If requests
     /// take no time, a random part of the oldest pending write is kept instead.
     pub torn: bool,
-    /// True to let the seed choose survivors among all writes that no flush or FUA has made safe.
+    /// True to choose survivors at random among all writes that no flush or FUA has made safe.
     pub worst: bool,
     pub seed: u64,
 }

@@ -80,7 +80,7 @@ pub struct Block {
     pub underlying: Option<String>,
 }
 
-/// Returns all block devices that contain blocks of the disk `name`, the disk first.
+/// Returns all block devices that contain blocks of the disk `name`, starting with the disk.
 pub fn blocks(sysfs: &Path, name: &str) -> io::Result<Vec<Block>> {
     let class = sysfs.join("class/block");
     let mut found: Vec<Block> = Vec::new();
