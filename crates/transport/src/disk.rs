@@ -333,7 +333,7 @@ impl<'a> Disk<'a> {
                 sector: address.offset,
             }),
             _ => {
-                let reason = format!("{data:02x?} is not a physical sector");
+                let reason = format!("{data:02x?} is not the address of a physical sector");
                 Err(malformed(&RECEIVE, reason))
             }
         }
@@ -454,7 +454,7 @@ impl<'a> Disk<'a> {
         if self.is_spent() {
             let Cost { commands, time, .. } = self.cost();
             let s = time.as_s();
-            let reason = format!("gave up after {commands} commands and {s:.0} s");
+            let reason = format!("reached the limits after {commands} commands and {s:.0} s");
             return Err(Error::Undecided(reason));
         }
         let reply = self.transport.execute(command, data)?;

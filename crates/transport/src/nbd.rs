@@ -252,7 +252,7 @@ impl Reader for Client {
         match Error::from_code(reply.error) {
             None => Ok(self.stream.read_exact(buffer).map_err(Lost::from)?),
             Some(Error::Io) => Err(Fault::Unreadable(None)),
-            Some(error) => Err(protocol_error(format!("an error for a read: {error}")).into()),
+            Some(error) => Err(protocol_error(format!("a read error: {error}")).into()),
         }
     }
 }

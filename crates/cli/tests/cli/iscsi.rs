@@ -220,7 +220,7 @@ fn the_initiator_reaches_the_target() {
     let wrong = accounts("secret-of-mallory");
     let (_, _, error) = extract(&server.uri, &wrong);
     assert!(
-        error.contains("login refused: wrong or missing user or secret"),
+        error.contains("login refused: wrong or missing user name or secret"),
         "{error}"
     );
     for path in [&right, &found, &format!("{found}.partial")] {

@@ -40,14 +40,14 @@ impl fmt::Display for Error {
             Self::Timeout => f.write_str("the target did not answer in time"),
             Self::Login(status) => {
                 let reason = match *status {
-                    login_status::AUTHENTICATION_FAILURE => "wrong or missing user or secret",
+                    login_status::AUTHENTICATION_FAILURE => "wrong or missing user name or secret",
                     login_status::AUTHORIZATION_FAILURE => "the initiator may not use this target",
                     login_status::NOT_FOUND => "no such target",
                     login_status::UNSUPPORTED_VERSION => "the protocol version is not supported",
                     login_status::TOO_MANY_CONNECTIONS | login_status::OUT_OF_RESOURCES => {
                         "the target has no room for another session"
                     }
-                    login_status::UNAVAILABLE => "the target is not available now",
+                    login_status::UNAVAILABLE => "the target is currently unavailable",
                     status if status >> 8 == 1 => "the target has moved",
                     _ => "no reason given",
                 };
