@@ -23,7 +23,7 @@ pub struct ExportSpec {
     pub changes: Vec<Edit>,
     /// Policy of the queue in front of the device.
     pub policy: String,
-    /// Size; `None` for the size of the file, or that of the drive if the file does not exist.
+    /// Size; `None` for the size of the file, or the size of the drive if the file does not exist.
     pub size: Option<String>,
     pub store: StoreSpec,
     pub is_read_only: bool,
