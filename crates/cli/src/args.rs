@@ -46,8 +46,8 @@ impl Changes {
 pub fn drive_help() -> String {
     let names: Vec<&str> = CATALOGUE.iter().map(|entry| entry.name).collect();
     format!(
-        "Drive: a name from the catalogue, or the path of your own specification, which ends in \
-         .toml.\n\nCatalogue: {}",
+        "Drive: a name from the catalogue, or the path of your own specification (a .toml \
+         file).\n\nCatalogue: {}",
         names.join(", ")
     )
 }
@@ -65,7 +65,7 @@ pub fn stack_help() -> String {
 /// A redundant `list` after `drives`, `devices` and `policies`.
 #[derive(clap::Subcommand)]
 pub enum Listing {
-    /// Like the command without `list`
+    /// Same as without `list`
     #[command(hide = true)]
     List {
         /// Print JSON

@@ -150,7 +150,7 @@ const GROUPS: &[(&str, &[&str])] = &[
 pub const TEMPLATE: &str = "{about-with-newline}\n{usage-heading} {usage}{after-help}\n";
 
 const MORE: &str = "
-  -h, --help       Print this (or `diskarm COMMAND --help`)
+  -h, --help       Print this help (for a command: `diskarm COMMAND --help`)
   -V, --version    Print the version
   --color WHEN     Write in colour: auto, always or never
 

@@ -16,7 +16,7 @@ use crate::usage;
 ///
 /// Redirect it to a .toml file, which --drive accepts. Values that the data sheet lacks are
 /// assumed, and marked as assumed in the file. --capacity, --rpm, --seek and --outer are required.
-/// If it is run without options on a terminal, it asks for each value.
+/// If run without options on a terminal, the command asks for each value.
 #[derive(clap::Args, PartialEq)]
 #[command(after_long_help = prose::wrapped(NOTES, 0) + EXAMPLE)]
 pub struct Args {
@@ -165,7 +165,7 @@ fn should_ask(args: &Args) -> bool {
 /// Asks for each value on standard error, so that the specification can be redirected.
 fn ask() -> Result<Args, Error> {
     let form = form();
-    eprintln!("Values of the data sheet. An empty line keeps the default.\n");
+    eprintln!("Enter the values of the data sheet. An empty line keeps the default.\n");
     let mut words = Vec::new();
     for field in form.get_arguments() {
         words.extend(answer(field)?);
@@ -199,7 +199,7 @@ fn answer(field: &Arg) -> Result<Option<String>, Error> {
         match (line.is_empty(), is_needed) {
             (true, false) => return Ok(None),
             (true, true) if length == 0 => {
-                return Err(Error::Failed(format!("end of input before --{name}")));
+                return Err(Error::Failed(format!("the input ended before --{name}")));
             }
             (true, true) => continue,
             (false, _) => {}

@@ -229,7 +229,7 @@ impl Scanning<'_> {
         let left = record.remaining().count().0;
         let hint = match &self.args.checkpoint {
             Some(path) if left > 0 => {
-                format!("; {path} has the progress: run the same command again to continue")
+                format!("; the progress is saved in {path}: run the same command again to continue")
             }
             _ => String::new(),
         };

@@ -13,11 +13,11 @@ use crate::output;
 
 #[derive(clap::Args)]
 pub struct Diff {
-    /// Folder of the results of a study
+    /// Folder with the results of a study
     #[arg(value_name = "A")]
     before: PathBuf,
 
-    /// Folder of other results of that study, or of a study that has some of its cells
+    /// Folder with other results of that study, or of a study that shares some of its cells
     #[arg(value_name = "B")]
     after: PathBuf,
 }

@@ -118,7 +118,7 @@ pub mod answer {
     pub const TLS_REQUIRED: u32 = 0x8000_0005;
     /// `NBD_REP_ERR_UNKNOWN`: the export does not exist.
     pub const UNKNOWN: u32 = 0x8000_0006;
-    /// `NBD_REP_ERR_TOO_BIG`: the data of the option are too long.
+    /// `NBD_REP_ERR_TOO_BIG`: the option data are too long.
     pub const TOO_BIG: u32 = 0x8000_0009;
     /// `NBD_REP_ERR_EXT_HEADER_REQD`: the option requires or excludes extended headers.
     pub const EXTENDED_HEADERS: u32 = 0x8000_000a;
