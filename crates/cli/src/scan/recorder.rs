@@ -104,8 +104,8 @@ impl Outputs {
         let length = file.metadata().map_err(Error::io("read", path))?.len();
         if is_resumed && length != bytes {
             return Err(Error::Failed(format!(
-                "{path}: found {length} bytes, expected the {bytes} of the image started by the \
-                 scan of {}",
+                "{path}: found {length} bytes, expected the {bytes} bytes of the image that \
+                 belongs to the checkpoint {}",
                 self.checkpoint_path
             )));
         }

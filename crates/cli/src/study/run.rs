@@ -43,8 +43,8 @@ pub struct Check {
     #[arg(value_name = "NAME|FILE")]
     studies: Vec<String>,
 
-    /// All built-in studies, except those that need --trace if it is not given, and those whose
-    /// trace in the repository is missing
+    /// All built-in studies, except those that need --trace (if it is not given) and those whose
+    /// trace is missing from the repository
     #[arg(long)]
     all: bool,
 

@@ -15,9 +15,9 @@ use crate::progress::Progress;
 /// Summarise a trace
 ///
 /// Prints length, requests, devices, directions, sizes, sequential share, times between arrivals
-/// and, if the trace has them, responses and queue lengths; charts of arrivals over time and of the
-/// addresses of the busiest device. A request is sequential if it begins where the previous request
-/// of the same device ended.
+/// and, if the trace has them, responses and queue lengths. Also draws charts of the arrivals over
+/// time and of the addresses of the busiest device. A request is sequential if it begins where the
+/// previous request of the same device ended.
 #[derive(clap::Args)]
 pub struct Args {
     #[command(flatten)]

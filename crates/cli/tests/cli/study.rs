@@ -541,7 +541,7 @@ fn a_new_study_runs_and_replaces_nothing() {
         "{quick}"
     );
     let again = error_line(&["study", "new", &path]);
-    let expected = "exists already; give another FILE.toml";
+    let expected = "already exists; give another FILE.toml";
     assert!(again.ends_with(expected), "{again}");
     assert!(stdout(&["study", "new", "-"]).starts_with("#"));
     let unnamed = error_line(&["study", "new", "mine"]);
