@@ -66,7 +66,7 @@ pub struct Args {
     plot: Option<String>,
 
     /// Print JSON: one object; loads are multiples of the rate of requests to the data of one disk,
-    /// and names of times end in their unit
+    /// and the names of times end in the unit
     #[arg(long)]
     json: bool,
 }

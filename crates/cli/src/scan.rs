@@ -164,7 +164,7 @@ pub struct Args {
     #[arg(long, value_name = "FILE", value_parser = file_name)]
     pub predictions: Option<String>,
 
-    /// Print JSON: one object; names end in their unit; null where a value cannot be computed
+    /// Print JSON: one object; key names end in the unit; null where a value cannot be computed
     #[arg(long)]
     pub json: bool,
 

@@ -415,7 +415,7 @@ pub struct Settings {
     #[arg(long, value_name = "FILE.svg", value_parser = plot::svg_name)]
     pub plot: Option<String>,
 
-    /// Print JSON: one object; names end in their unit; null where a value cannot be computed
+    /// Print JSON: one object; key names end in the unit; null where a value cannot be computed
     #[arg(long)]
     pub json: bool,
 

@@ -119,7 +119,7 @@ pub struct Options {
     #[arg(long, value_name = "PATH")]
     control: Option<PathBuf>,
 
-    /// Print statistics at the end as JSON: one object; names end in their unit
+    /// Print statistics at the end as JSON: one object; key names end in the unit
     #[arg(long)]
     json: bool,
 }

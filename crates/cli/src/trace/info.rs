@@ -23,7 +23,7 @@ pub struct Args {
     #[command(flatten)]
     input: Input,
 
-    /// Print JSON: one object; names end in their unit; null for what the trace does not have
+    /// Print JSON: one object; key names end in the unit; null for what the trace does not have
     #[arg(long)]
     json: bool,
 }
