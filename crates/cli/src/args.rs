@@ -23,7 +23,7 @@ pub struct Changes {
     ///
     /// KEY is a key of a specification, preceded by its table: --set "mechanics.rotation=10000
     /// rpm". docs/specification.md lists the keys; `diskarm drives show NAME --toml` prints a
-    /// specification. Results name the drive with its changes.
+    /// specification. In results, the drive's name includes the changes.
     #[arg(long = "set", value_name = "KEY=VALUE")]
     values: Vec<String>,
 }

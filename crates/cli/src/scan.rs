@@ -129,7 +129,7 @@ pub struct Args {
     #[arg(allow_hyphen_values = true)]
     pub max_slowdown: Option<f64>,
 
-    /// Allow several commands for a track in a gap, and reads on the track where the gap starts
+    /// Allow several commands for one track in a gap, and reads on the track where the gap starts
     #[arg(long)]
     pub any_track: bool,
 

@@ -28,7 +28,7 @@ pub struct Args {
     #[arg(long, value_name = "N", value_parser = rpm)]
     rpm: Option<u32>,
 
-    /// Mean time of a seek before a read, over all pairs of cylinders, such as 8.5ms
+    /// Mean seek time of reads, over all pairs of cylinders, such as 8.5ms
     #[arg(long, value_name = "TIME", value_parser = time)]
     seek: Option<Span>,
 
@@ -40,15 +40,15 @@ pub struct Args {
     #[arg(long, value_name = "RATE", value_parser = rate)]
     inner: Option<f64>,
 
-    /// Mean time of a seek before a write [default: --seek plus an eighth, but at most 1 ms more]
+    /// Mean seek time of writes [default: --seek plus an eighth, but at most 1 ms more]
     #[arg(long, value_name = "TIME", value_parser = time)]
     write_seek: Option<Span>,
 
-    /// Time of a seek over one cylinder [default: 1 ms, or half of a --seek below 2 ms]
+    /// Seek time over one cylinder [default: 1 ms, or half of a --seek below 2 ms]
     #[arg(long, value_name = "TIME", value_parser = time)]
     track_to_track: Option<Span>,
 
-    /// Time of a seek over all cylinders [default: twice --seek]
+    /// Seek time over all cylinders [default: twice --seek]
     #[arg(long, value_name = "TIME", value_parser = time)]
     full_stroke: Option<Span>,
 

@@ -64,9 +64,9 @@ pub fn run(args: &Diff) -> Result<(), Error> {
     }
     text += &format!("{} in both", with_noun(pairs.len(), "cell"));
     for (name, results) in [("A", &before), ("B", &after)] {
-        let alone = results.cells.len() - pairs.len();
-        if alone > 0 {
-            text += &format!("; {} only in {name}", with_noun(alone, "cell"));
+        let only_here = results.cells.len() - pairs.len();
+        if only_here > 0 {
+            text += &format!("; {} only in {name}", with_noun(only_here, "cell"));
         }
     }
     let changed = pairs.iter().filter(|(a, b)| a.inputs != b.inputs).count();
