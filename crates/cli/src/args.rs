@@ -1,4 +1,4 @@
-//! Arguments that several commands share, parsers of their values, and CHAP credentials.
+//! Arguments that several commands share, parsers for their values, and CHAP credentials.
 
 use std::env;
 use std::fs::File;
@@ -75,7 +75,7 @@ pub enum Listing {
 }
 
 impl Listing {
-    /// Returns true if `--json` was given, whether after `list` or without it.
+    /// Returns true if `--json` was given, with or without `list`.
     pub fn is_json(typed: Option<Self>, json: bool) -> bool {
         match typed {
             Some(Self::List { json }) => json,

@@ -65,8 +65,8 @@ pub struct Args {
     #[arg(long, value_name = "FILE.svg", value_parser = plot::svg_name)]
     plot: Option<String>,
 
-    /// Print JSON: one object; loads are multiples of the rate of requests to the data of one disk,
-    /// and the names of times end in the unit
+    /// Print JSON: one object; loads are multiples of the request rate for the data of one disk,
+    /// and names of times end in the unit
     #[arg(long)]
     json: bool,
 }

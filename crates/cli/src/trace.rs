@@ -148,8 +148,7 @@ pub struct TracePart {
     #[arg(long, value_name = "N", value_delimiter = ',')]
     device: Vec<u32>,
 
-    /// Keep requests that arrive at or after this time (ns, us, ms, s, min or h), which becomes
-    /// time 0
+    /// Keep requests that arrive at this time (ns, us, ms, s, min or h) or later; it becomes time 0
     #[arg(long, value_name = "TIME", value_parser = instant, allow_hyphen_values = true)]
     from: Option<Instant>,
 

@@ -122,8 +122,7 @@ impl Target {
         }
     }
 
-    /// Checks that the connected drive is the expected one; a path may later lead to a different
-    /// one.
+    /// Checks that the drive is the expected one; a path may later lead to a different drive.
     pub fn check(
         &self,
         drive: &mut dyn Transport,

@@ -21,7 +21,7 @@ const PERIOD: Duration = Duration::from_secs(5);
 /// The number of pieces that may be queued before the scan waits.
 const MAX_WAITING: usize = 256;
 
-/// The files that a scan writes while it continues.
+/// The files that a scan writes while it runs.
 #[derive(Debug, Default)]
 pub struct Outputs {
     checkpoint: Option<OutputFile>,

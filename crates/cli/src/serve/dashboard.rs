@@ -33,7 +33,7 @@ pub fn run(
 }
 
 pub fn restore() {
-    // Errors of a closed terminal do not matter.
+    // Errors from a closed terminal do not matter.
     let _ = execute!(io::stderr(), LeaveAlternateScreen, Show);
     let _ = disable_raw_mode();
 }

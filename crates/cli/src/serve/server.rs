@@ -511,7 +511,7 @@ impl Display {
     /// Ends the thread and restores the terminal.
     fn end(self) {
         drop(self.ended);
-        // Errors of a closed terminal do not matter.
+        // Errors from a closed terminal do not matter.
         let _ = self.thread.join();
     }
 }
