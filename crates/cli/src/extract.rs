@@ -18,7 +18,7 @@ use target::{Target, Writes};
 use crate::error::{Error, INTERRUPTED};
 use crate::{output, progress};
 
-/// Measure a drive over SCSI, and describe it as a specification
+/// Measure a drive over SCSI, and write its specification
 ///
 /// Sends commands to the drive, times them, and determines its layout, seek times, command
 /// overheads and buffer. Writes a specification that other commands accept. A comment above each

@@ -45,7 +45,7 @@ fn hint(program: &Command, error: &clap::Error) -> String {
             if argument == context(error, ContextKind::PriorArg)
                 && argument.starts_with("--drive ") =>
         {
-            "; `diskarm compare --drive A,B` compares several".to_owned()
+            "; `diskarm compare --drive A,B` compares several drives".to_owned()
         }
         ErrorKind::UnknownArgument
             if is_drive(argument) && takes_drive(program, &refused_command(error)) =>

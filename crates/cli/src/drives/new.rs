@@ -95,7 +95,7 @@ fn missing_values(args: &Args) -> String {
     let missing: Vec<String> = missing.map(|(name, _)| format!("--{name}")).collect();
     format!(
         "give {} from the data sheet, such as --capacity 8TB --rpm 7200 --seek 8.5ms --outer \
-         250MB/s: there are no defaults for them",
+         250MB/s: required values have no default",
         missing.join(", ")
     )
 }
@@ -139,7 +139,7 @@ pub fn run(args: Args) -> Result<(), Error> {
     output::print(&text)
 }
 
-/// Parses revolutions per minute, with or without their unit.
+/// Parses revolutions per minute, with or without the unit.
 fn rpm(text: &str) -> Result<u32, String> {
     let number = text.trim_end().strip_suffix("rpm").unwrap_or(text);
     integer::<u32>(300..=60_000)(number.trim())
