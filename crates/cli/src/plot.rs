@@ -195,7 +195,7 @@ const SIZES: [(u64, &str, &str); 5] = [
     (u64::MAX, "over 64 KiB", "#b00020"),
 ];
 
-/// Only one point is drawn in each cell of this size in pixels, to keep the file small.
+/// At most one point is drawn in each square of this size, in pixels, to keep the file small.
 const CELL: f64 = 0.8;
 
 #[derive(Clone, Copy, Debug)]

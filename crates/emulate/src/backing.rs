@@ -14,7 +14,7 @@ use diskarm_wire::Sense;
 use diskarm_wire::sense::{Code, Key};
 
 /// The device below a unit, and those of its properties that the unit can read and change. By
-/// default there are none, because arrays, pairs and wrappers have no layout to report.
+/// default, it can use none, because arrays, pairs and wrappers have no layout to report.
 pub trait Backing: Device {
     /// Returns the specification of a single drive, with the current buffer rules.
     fn spec(&self) -> Option<&Spec> {
@@ -121,7 +121,7 @@ pub trait Store: Send {
     fn completed(&mut self, _request: &Request, _counts: bool) {}
 
     /// Called when a write whose data were stored at `at` in advance is aborted before the device
-    /// receives it. `before` earlier writes at `at` are still pending. The data remain stored.
+    /// receives it. `before` is the number of earlier writes at `at` still pending. The data stay.
     fn withdrawn(&mut self, _at: Lbn, _before: usize) {}
 
     /// Called when these blocks have reached the media.

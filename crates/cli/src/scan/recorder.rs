@@ -21,7 +21,7 @@ const PERIOD: Duration = Duration::from_secs(5);
 /// The number of pieces that may be queued before the scan waits.
 const MAX_WAITING: usize = 256;
 
-/// The files that a scan writes while it continues.
+/// The files that a scan writes while it runs.
 #[derive(Debug, Default)]
 pub struct Outputs {
     checkpoint: Option<OutputFile>,
@@ -104,8 +104,8 @@ impl Outputs {
         let length = file.metadata().map_err(Error::io("read", path))?.len();
         if is_resumed && length != bytes {
             return Err(Error::Failed(format!(
-                "{path}: found {length} bytes, expected the {bytes} of the image started by the \
-                 scan of {}",
+                "{path}: found {length} bytes, expected the {bytes} bytes of the image that \
+                 belongs to the checkpoint {}",
                 self.checkpoint_path
             )));
         }

@@ -43,8 +43,8 @@ pub struct Check {
     #[arg(value_name = "NAME|FILE")]
     studies: Vec<String>,
 
-    /// All built-in studies, except those that need --trace if it is not given, and those whose
-    /// trace in the repository is missing
+    /// All built-in studies, except those that need --trace (if it is not given) and those whose
+    /// trace is missing from the repository
     #[arg(long)]
     all: bool,
 
@@ -151,7 +151,7 @@ fn open_store(folder: &Folder) -> Result<Store, Error> {
     if foreign > 0 {
         let runs = with_noun(foreign, "run");
         output::print_notes(&[format!(
-            "{path}: {runs} from another build, simulated again"
+            "{path}: {runs} from another build will be simulated again"
         )]);
     }
     output::print_warnings(store.damage().as_slice());
@@ -181,7 +181,7 @@ fn simulate<'s>(
 fn write_results(study: &Study, results: &Results<'_>, folder: &Folder) -> Result<(), Error> {
     if let Some(title) = study.replaced_title(folder.path()) {
         let path = folder.path().display();
-        let note = format!("{path}: had results of another study, {title:?}, whose runs are kept");
+        let note = format!("{path}: replacing results of the study {title:?}; its runs are kept");
         output::print_notes(&[note]);
     }
     // The report is created first, because that may fail.
@@ -257,10 +257,10 @@ fn report_on_interrupt(cells: usize, folder: &Path) {
             let (done, cells) = (DONE.load(Ordering::Relaxed), CELLS.load(Ordering::Relaxed));
             let cells = with_noun(cells, "cell");
             eprintln!(
-                "\nstopped: {done} of {cells} are kept; run the same command again to continue"
+                "\nstopped: {done} of {cells} are saved; run the same command again to continue"
             );
             if HAS_RESULTS.load(Ordering::Relaxed) {
-                eprintln!("results and report are from an earlier run");
+                eprintln!("the results and the report are from an earlier run");
             }
             exit(INTERRUPTED.into());
         });
@@ -294,7 +294,7 @@ pub struct Selection {
     #[arg(long)]
     quick: bool,
 
-    /// A trace to run on, for studies that need one; several are compared
+    /// A trace to run on, for studies that need one; may be repeated to compare traces
     #[arg(long, value_name = "FILE")]
     trace: Vec<String>,
 

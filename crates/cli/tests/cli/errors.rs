@@ -443,7 +443,7 @@ fn errors_suggest_what_was_probably_meant() {
         ),
         (
             &["compare", "--drive", "hp-c2247", "--drive", "hp-c3323a"],
-            "cannot be used multiple times; `diskarm compare --drive A,B` compares several",
+            "cannot be used multiple times; `diskarm compare --drive A,B` compares several drives",
         ),
         (&["queueing", "hp-c2247"], "found; perhaps --drive hp-c2247"),
         (

@@ -69,7 +69,7 @@ layout! {
         resize: bool = FieldPosition::flag(0, 1);
         /// `NBD_FLAG_SEND_CACHE`: supports requests to read ahead.
         cache: bool = FieldPosition::flag(0, 2);
-        /// `NBD_FLAG_SEND_FAST_ZERO`: can refuse to write zeroes if that is no faster than data.
+        /// `NBD_FLAG_SEND_FAST_ZERO`: can refuse to write zeroes unless that is faster than data.
         fast_zero: bool = FieldPosition::flag(0, 3);
         /// `NBD_FLAG_BLOCK_STATUS_PAYLOAD`: requests for block status may name contexts.
         status_payload: bool = FieldPosition::flag(0, 4);
