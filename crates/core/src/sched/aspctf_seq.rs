@@ -17,8 +17,8 @@
 //!
 //! # When it is bad
 //! With few sequential reads, it is ASPCTF at a higher cost. Far beyond saturation, the credit
-//! turns it into FCFS. If the drive's write cache combines sequential writes, it is slower than
-//! C-LOOK. docs/aspctf-seq.md shows which policies it beats on which workloads.
+//! turns it into FCFS. If the drive's write cache combines sequential writes, this policy is slower
+//! than C-LOOK. docs/aspctf-seq.md shows which policies it beats on which workloads.
 
 use super::asptf::Credit;
 use super::policy::{Estimate, Knowledge, Outlook, Pending, Policy, PolicyInfo, Rule};
