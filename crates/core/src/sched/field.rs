@@ -75,7 +75,7 @@ struct Field {
     per_ns: f64,
     /// Like `per_ns`, with [`FRACTION_BITS`] bits of fraction, rounded down.
     per_ns_fixed: u64,
-    /// Tolerance for phases: a sector that has just begun is in time, and times are rounded.
+    /// Tolerance for phases, as times are rounded: a sector that is just beginning is in time.
     margin: i64,
 }
 

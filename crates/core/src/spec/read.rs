@@ -181,7 +181,7 @@ fn two_piece(table: &Node<'_>) -> Result<SeekCurve, InputError> {
 
 /// Distances must increase; measured times may decrease where the arm's control changes mode.
 fn points(value: &Node<'_>) -> Result<Vec<(u32, Span)>, InputError> {
-    let expected = "pairs [distance in cylinders, time in ms], distances ascending";
+    let expected = "pairs [distance in cylinders, time in ms] with ascending distances";
     let mut before = 0;
     let points = tree::list(value, expected, |point| {
         let distance = |v: &Node<'_>| match tree::count_u32(v, 1..=MAX_CYLINDERS)? {

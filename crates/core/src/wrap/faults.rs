@@ -272,7 +272,7 @@ impl<D: Device> Device for Faults<D> {
             .map(|at| self.clock.simulated_time(at));
         let outage = self.outages.front().and_then(|outage| {
             if self.is_lost {
-                // Needed even without live requests: the device may have no room after the outage.
+                // This is an event even without live requests: the device may have no room then.
                 Some(outage.until)
             } else {
                 (self.live > 0).then_some(outage.from)
