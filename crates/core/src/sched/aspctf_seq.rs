@@ -41,7 +41,7 @@ impl Rule for AspctfSeq {
             Credit::PARAMETER,
             (
                 "gap=0",
-                "blocks that sequential reads may skip, from 0 to 10^9",
+                "the number of blocks that may lie between sequential reads, from 0 to 10^9",
             ),
         ],
         knowledge: Knowledge::TimesAndBuffer,

@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn an_odd_batch_is_filled_further() {
+    fn an_odd_batch_keeps_filling() {
         // 33 batches of 64 become 16 of 128 and one that is half full.
         let mut merged = series_of((0..2_112).map(jagged));
         merged.merge(&series_of((0..8_192 * 2).map(jagged)));

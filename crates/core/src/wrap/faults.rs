@@ -358,7 +358,7 @@ impl Clock {
         now.max(self.resumes) - self.lag
     }
 
-    /// Returns the instant at which the device's clock will show `at`, which must not be past.
+    /// Returns the instant at which the device's clock shows `at`, which must not be in the past.
     #[inline]
     pub fn simulated_time(&self, at: Instant) -> Instant {
         at + self.lag

@@ -25,7 +25,7 @@ impl Pause for Hyperexponential {
         summary: "exponential pauses of two kinds, long and short: less regular than poisson",
         parameters: &[
             ("long=10%", "share of the long pauses"),
-            ("ratio=9", "ratio of long to short pauses"),
+            ("ratio=9", "ratio of the mean long to the mean short pause"),
             ("rate=60/s", "arrivals per second, or a pause as mean=TIME"),
         ],
         origin: "liu05 section 5.3.3 (p = 0.1, a ratio of 9) and appendix B.5",
