@@ -270,7 +270,7 @@ impl Pieces {
         &self.pieces[low as usize]
     }
 
-    /// Returns the pieces after the blocks of `moved`, in order and disjoint, have been moved.
+    /// Returns the pieces after a move of the blocks of `moved`, which are in order and disjoint.
     pub(super) fn overlay(self, moved: &[Piece]) -> Self {
         let end = self.pieces[self.pieces.len() - 1].end;
         let mut all = PieceList::default();

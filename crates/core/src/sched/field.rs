@@ -69,8 +69,8 @@ struct Field {
     slots: Vec<Slot>,
     free: Vec<u32>,
     arrivals: u64,
-    /// Slot, arrival and [`Spot::excess`] of every request since the oldest pending one; `None`
-    /// unless costs grow with arrival time.
+    /// Slot, arrival and [`Spot::excess`] of every request that arrived since the oldest pending
+    /// one; `None` unless costs grow with arrival time.
     ages: Option<VecDeque<(u32, u64, i64)>>,
     per_ns: f64,
     /// Like `per_ns`, with [`FRACTION_BITS`] bits of fraction, rounded down.

@@ -108,7 +108,7 @@ words! {
         CylinderEnd = "cylinder-end",
         /// Until the segment is full.
         UntilFull = "until-full",
-        /// To the end of the next track, when the previous track was read recently.
+        /// To the end of the next track, if the previous track was read recently.
         OneTrack = "one-track",
     }
 }

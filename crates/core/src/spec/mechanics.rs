@@ -123,8 +123,8 @@ impl Mechanics {
         (!fits).then_some(("inward_seek", expected))
     }
 
-    /// Returns a warning for each probable mistake: a seek in less than half of a shorter one's
-    /// time.
+    /// Returns a warning for each probable mistake: a seek that takes less than half the time of a
+    /// shorter one.
     pub fn doubts(&self) -> Vec<String> {
         let write = self.write_seek.as_ref().map(|curve| ("write_seek", curve));
         let curves = std::iter::once(("seek", &self.seek)).chain(write);

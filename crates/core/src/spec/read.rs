@@ -219,7 +219,7 @@ fn three_point(table: &Node<'_>) -> Result<SeekCurve, InputError> {
 }
 
 const MAX_SECTORS_PER_TRACK: u32 = 1_000_000;
-/// Maximum number of a sector or track in a zone or on the disk, for slips and defects.
+/// The highest number that a sector or track of a slip or defect can have.
 const LAST_PLACE: u64 = 1_000_000_000_000;
 
 fn zones(value: &Node<'_>, cylinders: u32) -> Result<Vec<Zone>, InputError> {

@@ -121,8 +121,8 @@ impl BatchMeans {
         self.count = count;
     }
 
-    /// Returns half the width of the mean's 95 % interval, if whole batches have at least 512
-    /// spans.
+    /// Returns half the width of the mean's 95 % interval, if the whole batches together have at
+    /// least 512 spans.
     pub fn half_width_95(&self) -> Option<Span> {
         self.half_width_95_of(|batch| self.sums[batch] as f64)
     }

@@ -127,7 +127,7 @@ impl<D: Device> Faults<D> {
     }
 
     /// Pauses the device at `at`, between two requests, if a recalibration is due. On an idle
-    /// device, it has started when it was due.
+    /// device, the recalibration started when it was due.
     #[inline]
     fn recalibrate(&mut self, at: Instant, is_idle: bool) {
         let Some(Recalibration { every, lasts }) = self.recalibration else {
