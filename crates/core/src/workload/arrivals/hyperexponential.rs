@@ -22,7 +22,7 @@ pub struct Hyperexponential {
 impl Pause for Hyperexponential {
     const INFO: GeneratorInfo = GeneratorInfo {
         name: "hyperexponential",
-        summary: "exponential pauses of two kinds, long and short: less regular than poisson",
+        summary: "long and short exponential pauses: less regular than poisson",
         parameters: &[
             ("long=10%", "share of the long pauses"),
             ("ratio=9", "ratio of the mean long to the mean short pause"),
