@@ -10,10 +10,10 @@
 //!
 //! # Origin
 //! VSCAN: jacobson91 section 2 (V(R): a penalty of R times the number of cylinders for reversing);
-//! worthington94 sections 3.1, 5.1, 5.2. When ordering by block number, the line is as long as the
-//! number of blocks. The position is the first block of the previous request (section 6.2 there);
-//! VSCAN(0) is SSTF with the same `from`, and VSCAN(1) is LOOK. A request that found the drive idle
-//! also sets the direction, if it moved the arm.
+//! worthington94 sections 3.1, 5.1, 5.2. When ordering by block number, the length of the line is
+//! the number of blocks. The position is the first block of the previous request (section 6.2
+//! there); VSCAN(0) is SSTF with the same `from`, and VSCAN(1) is LOOK. A request that found the
+//! drive idle also sets the direction, if it moved the arm.
 //!
 //! CVSCAN: worthington94 section 3.1, which cites Geist, Reynolds and Pittard (1987). CVSCAN(1, R)
 //! is VSCAN(R), and CVSCAN(N, 1) is LOOK. Our choices where the paper is silent: if a side has
