@@ -281,7 +281,7 @@ pub struct BackgroundStats {
     pub sectors: u64,
     /// Commands that read only background blocks.
     pub reads: u64,
-    /// Foreground commands that also read for the background.
+    /// Foreground commands that also read background blocks.
     pub merged: u64,
     /// Gaps in foreground activity that background reads used.
     pub gaps: u64,

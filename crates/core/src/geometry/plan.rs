@@ -403,7 +403,7 @@ impl Plan {
 fn check_capacity(g: &Geometry, mapped: u64) -> Result<(), InputError> {
     let unused = g.unused_sectors.0;
     let Some(exported @ 1..) = mapped.checked_sub(unused) else {
-        let expected = format!("fewer than {mapped}, the number that the zones map");
+        let expected = format!("fewer than {mapped}, the number of sectors that the zones map");
         let field = "geometry.unused_sectors";
         return Err(InputError::shown(field, unused, expected));
     };

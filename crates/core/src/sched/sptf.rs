@@ -109,7 +109,7 @@ impl Time for Access {
 impl Time for CachedPositioning {
     const INFO: PolicyInfo = PolicyInfo {
         name: "spctf",
-        summary: "shortest positioning time first; zero for buffered data",
+        summary: "shortest positioning time first, counted as zero for buffered data",
         parameters: &[],
         knowledge: Knowledge::TimesAndBuffer,
         origin: "worthington94 section 6.3",

@@ -181,7 +181,7 @@ fn two_piece(table: &Node<'_>) -> Result<SeekCurve, InputError> {
 
 /// Distances must increase; measured times may decrease where the arm's control changes mode.
 fn points(value: &Node<'_>) -> Result<Vec<(u32, Span)>, InputError> {
-    let expected = "pairs [distance in cylinders, time in ms], distances ascending";
+    let expected = "pairs [distance in cylinders, time in ms] with ascending distances";
     let mut before = 0;
     let points = tree::list(value, expected, |point| {
         let distance = |v: &Node<'_>| match tree::count_u32(v, 1..=MAX_CYLINDERS)? {
@@ -219,7 +219,7 @@ fn three_point(table: &Node<'_>) -> Result<SeekCurve, InputError> {
 }
 
 const MAX_SECTORS_PER_TRACK: u32 = 1_000_000;
-/// Maximum number of a sector or track in a zone or on the disk, for slips and defects.
+/// The highest number that a sector or track of a slip or defect can have.
 const LAST_PLACE: u64 = 1_000_000_000_000;
 
 fn zones(value: &Node<'_>, cylinders: u32) -> Result<Vec<Zone>, InputError> {

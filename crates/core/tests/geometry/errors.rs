@@ -263,7 +263,7 @@ fn capacity_that_differs_from_the_zones() {
         assert_refused(
             &format!(
                 "geometry.unused_sectors: found {unused}, expected fewer than 96, the \
-                 number that the zones map"
+                 number of sectors that the zones map"
             ),
             export(1, unused),
         );

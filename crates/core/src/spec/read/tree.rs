@@ -161,10 +161,10 @@ impl<'a> Node<'a> {
     fn unknown(&self, key: &Spanned<Cow<'_, str>>, known: &[&str]) -> InputError {
         let written: &str = key.get_ref();
         let mut all = Key::all().into_iter();
-        let inside = all.find(|key| key.name() == written);
+        let nested = all.find(|key| key.name() == written);
         let expected = match nearest(written, known) {
-            _ if let (Some(inside), "") = (inside, &*self.path) => {
-                format!("a known key, perhaps \"{}\"", inside.path)
+            _ if let (Some(nested), "") = (nested, &*self.path) => {
+                format!("a known key, perhaps \"{}\"", nested.path)
             }
             Some(near) => format!("a known key, perhaps \"{near}\""),
             None => format!("a known key: {}", known.join(", ")),
