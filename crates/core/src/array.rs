@@ -52,7 +52,7 @@ use member::{Events, Slots};
 use part::Rows;
 
 /// Several devices that act as one; see the [module](self). Functions that run for every command
-/// are always inlined, which saves a mirrored pair 2 % of its instructions (`cargo xtask counts`).
+/// are always inlined: a mirrored pair then executes 2 % fewer instructions (`cargo xtask counts`).
 pub struct Array<P: Placement> {
     pub(crate) placement: P,
     pub(crate) members: Vec<Member>,
@@ -123,7 +123,7 @@ pub trait Placement: Send + Sized {
         array.feed_member(member, now);
     }
 
-    /// Submits commands that wait for any member, if progress on one member can unblock another.
+    /// Submits commands that wait for any member, in case progress on one has unblocked another.
     fn feed_all(_array: &mut Array<Self>, _now: Instant) {}
 
     /// Records that a member has completed a command.
@@ -144,7 +144,7 @@ pub trait Placement: Send + Sized {
     /// Replans a part that waited for rows while members failed or were rebuilt.
     fn replan(_array: &mut Array<Self>, _part: u64) {}
 
-    /// Removes the commands of a request from the queues. None of them has begun.
+    /// Removes the commands of a request, none of which has begun, from the queues.
     fn withdraw(array: &mut Array<Self>, request: u64, now: Instant) {
         array.withdraw_parts(request, now);
     }
@@ -299,7 +299,7 @@ impl<P: Placement> Array<P> {
         });
         self.release(now);
         if self.is_step_waiting() {
-            // Writes no longer wait for a full batch.
+            // While the step waits, writes do not wait for a full batch.
             P::feed_all(self, now);
         }
     }
@@ -404,7 +404,7 @@ impl<P: Placement> Array<P> {
     #[inline(always)]
     pub(crate) fn send(&mut self, member: usize, now: Instant, command: &Request) {
         let result = self.members[member].device.submit(now, *command);
-        assert_eq!(result, Ok(()), "`accepts` was wrong about {command:?}");
+        assert_eq!(result, Ok(()), "rejected despite `accepts`: {command:?}");
         self.members[member].begin(now, command);
         let (id, index) = part_of(command.id);
         let part = &mut self.parts[id];

@@ -272,7 +272,7 @@ pub struct Breakdown {
     pub settle: Span,
     /// Rotational wait for the first sector.
     pub rotation: Span,
-    /// From the start of the first sector to the end of the last, including track crossings.
+    /// Time from the start of the first sector to the end of the last, including track crossings.
     pub transfer: Span,
     /// Bus transfer that overlaps nothing else.
     pub bus: Span,

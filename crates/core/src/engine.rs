@@ -56,7 +56,7 @@ impl std::fmt::Display for RejectedRequest {
 
 impl std::error::Error for RejectedRequest {}
 
-/// The events of a run.
+/// A receiver of the events of a run.
 pub trait Observer {
     /// A request entered the device.
     fn arrived(&mut self, now: Instant, request: &Request);
@@ -186,7 +186,7 @@ impl<I: Iterator<Item = Request>> ClosedLoop<I> {
 }
 
 impl<I: Iterator<Item = Request>, T: Iterator<Item = Span>> ClosedLoop<I, T> {
-    /// Like [`Self::new`], but takes the think times from `think`. Clients stop when they run out.
+    /// Like [`Self::new`], but takes the think times from `think`. Clients stop when `think` ends.
     pub fn with_think_times(mut requests: I, clients: usize, think: T) -> Self {
         let next = requests.next();
         Self {

@@ -27,7 +27,7 @@
 //! Each request takes time logarithmic in the number of extents in the cache.
 //!
 //! # When it is bad
-//! If a destage fails, its data are lost: the device has already retried if it can, and the cache
+//! If a destage fails, its data are lost: the device has already retried if it could, and the cache
 //! only counts the failure. A block that is repeatedly overwritten before its destage begins stays
 //! in the cache.
 //!
@@ -286,7 +286,7 @@ impl NvCache {
                 return;
             }
             let result = device.submit(now, child);
-            assert_eq!(result, Ok(()), "`accepts` was wrong about {child:?}");
+            assert_eq!(result, Ok(()), "rejected despite `accepts`: {child:?}");
         }
     }
 

@@ -22,7 +22,7 @@ use crate::units::{Angle, Instant, Span};
 /// Penalty in revolutions (about 0.5 ms) for contradicting the predicted buffer contents.
 const SURPRISE: f64 = 0.05;
 
-/// Penalty in revolutions for a lost or gained one: small, because the arm is often barely late.
+/// Penalty for losing or gaining a revolution. It is small, because the arm is often barely late.
 const SLIP: f64 = 0.05;
 
 /// A model that follows a real drive.

@@ -104,7 +104,7 @@ impl Level {
         }
     }
 
-    /// Returns the number of members that would suffice for the data of `members` members.
+    /// Returns the number of members that the data of an array of `members` members would fill.
     pub const fn data_members(self, members: usize) -> usize {
         match self {
             Self::Zero => members,
@@ -378,7 +378,7 @@ impl Placement for Stripes {
     }
 
     fn fail(array: &mut Raid, Failure { member, at }: Failure) {
-        // Extends the statistics of an idle member until now.
+        // Extends the statistics of an idle member up to now.
         array.members[member].count_waiting(at);
         let Stripes {
             layout,

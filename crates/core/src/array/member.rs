@@ -163,7 +163,7 @@ impl Slots {
         self.numbers.clone()
     }
 
-    /// Removes a member that has no commands left from its slot. Returns true if the spare takes
+    /// Removes from its slot a member that has no commands left. Returns true if the spare takes
     /// the slot, which requires `use_spare`.
     pub fn replace(
         &mut self,
@@ -191,8 +191,8 @@ impl Slots {
         has_spare
     }
 
-    /// Reports the work of all devices, by number. `until` returns the instant at which the report
-    /// of a device that is still present ends.
+    /// Reports the work of all devices, by number. For a device that is still present, `until`
+    /// returns the instant at which its report ends.
     pub fn reports(
         &self,
         members: &[Member],

@@ -9,7 +9,7 @@ use crate::units::{Cylinder, Head, Instant, Lbn, SectorCount, Span};
 
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Arm {
-    /// Idle from the instant of this position on; a write may be in progress until then.
+    /// Idle from the instant of this position. A write may be in progress until then.
     Free(Position),
     Reading(Reading),
 }
@@ -312,8 +312,8 @@ impl Reading {
         within(&to.piece)
     }
 
-    /// Extends the pass to the goal at `now`. Appends to `pieces` the runs that contain blocks at
-    /// or after `from`. A pass that has ended waits for the sector after its end and resumes there.
+    /// At `now`, extends the pass to a new goal. Appends to `pieces` the runs with blocks at or
+    /// after `from`. A pass that has ended waits for the sector after its end and resumes there.
     pub fn extend(
         &mut self,
         mechanism: &Mechanism,

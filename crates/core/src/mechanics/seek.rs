@@ -100,7 +100,7 @@ impl SeekTimes {
         Span::from_ns(i64::from(total))
     }
 
-    /// Returns a lower bound for all movements over at least `distance` cylinders.
+    /// Returns a lower bound on all movements over at least `distance` cylinders.
     #[inline]
     pub fn min(&self, distance: u32) -> Span {
         Span::from_ns(i64::from(self.min[distance as usize]))

@@ -35,7 +35,7 @@ pub struct DestageConfig {
     pub order: BatchOrder,
 }
 
-/// The rules for when a batch begins.
+/// The rules that decide when a batch begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DestageScheme {
     /// Alternating deferred updates (ADU, liu05 section 8.1.1): writes are processed only in
