@@ -88,7 +88,7 @@ pub trait Placement: Send + Sized {
     /// State that the placement keeps for a request.
     type State: Default + Send;
 
-    /// Returns the number of blocks of the array.
+    /// Returns the number of blocks in the array.
     fn capacity(array: &Array<Self>) -> SectorCount;
 
     /// Checks that the array can serve `request`.

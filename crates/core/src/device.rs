@@ -94,7 +94,7 @@ pub enum SubmitError {
     TooLarge,
     /// The request ends beyond the last block.
     BeyondEnd {
-        /// Number of blocks of the device.
+        /// Number of blocks on the device.
         sectors: SectorCount,
     },
     /// The unit of the request does not exist.
@@ -159,7 +159,7 @@ pub struct Completion {
     pub arrived: Instant,
     /// Instant at which the host received the completion.
     pub at: Instant,
-    /// Parts of the time from `arrived` to `at`.
+    /// The parts of the time from `arrived` to `at`.
     pub breakdown: Breakdown,
     /// Effect of the buffer on the request.
     pub outcome: Outcome,

@@ -82,7 +82,7 @@ impl Approach {
 }
 
 impl Mechanism {
-    /// Builds the mechanism of `spec` over its `layout`, with the platter at `origin` at the start.
+    /// Builds a mechanism from `spec` and its `layout`, with the platter at `origin` at the start.
     pub fn new(spec: &Spec, layout: Arc<Layout>, origin: Angle) -> Self {
         Self {
             layout,

@@ -104,7 +104,7 @@ pub struct Pair {
     is_hurrying: bool,
     /// The slot of a failed member, until a spare has all its blocks.
     missing: Option<usize>,
-    /// The number of blocks of a member.
+    /// The number of blocks on a member.
     sectors: u64,
     /// The number of blocks that the spare has, counted from the first block.
     rebuilt: u64,

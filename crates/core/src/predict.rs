@@ -61,13 +61,13 @@ pub struct Observation {
 }
 
 impl Predictor {
-    /// Creates a predictor for the drive of `spec`, with its platter at an unknown angle.
+    /// Creates a predictor for the drive that `spec` describes. The platter's angle is unknown.
     pub fn new(spec: &Spec, layout: Arc<Layout>, continuity: Continuity) -> Self {
         let clock = Clock::new(spec.mechanics.period_ns, continuity);
         Self::with_core(Core::with_layout(spec, layout), clock)
     }
 
-    /// Creates a predictor for a drive in the state of `core`. `clock` estimates its platter.
+    /// Creates a predictor for a drive in the state of `core`. `clock` estimates its angle.
     pub fn with_core(core: Core, clock: Clock) -> Self {
         Self {
             completed: core,

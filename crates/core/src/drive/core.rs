@@ -364,12 +364,12 @@ impl Core {
         }
     }
 
-    /// Creates the drive of `spec` with its layout. The platter starts at angle zero.
+    /// Creates a drive from `spec` and its layout. The platter starts at angle zero.
     pub fn with_layout(spec: &Spec, layout: Arc<Layout>) -> Self {
         Self::with_mechanism(spec, Mechanism::new(spec, layout, Angle::ZERO))
     }
 
-    /// Creates the drive of `spec` with an existing mechanism. Copies share the mechanism's tables.
+    /// Creates a drive from `spec` with an existing mechanism. Copies share the mechanism's tables.
     ///
     /// A deferred write cache is assumed to write in order of arrival: its real order is unknown.
     pub fn with_mechanism(spec: &Spec, mechanism: Mechanism) -> Self {

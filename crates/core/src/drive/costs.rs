@@ -100,7 +100,7 @@ impl Watermark {
 pub(super) struct Fate {
     generator: Generator,
     failures: Option<Chance>,
-    /// Standard deviation in ns of a seek of each distance, for reads and for writes.
+    /// Standard deviations, in ns, of seeks over each distance, for reads and for writes.
     scatter: [Option<Box<[f64]>>; 2],
     in_sequence: Span,
 }

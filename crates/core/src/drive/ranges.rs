@@ -248,7 +248,7 @@ struct Run {
 }
 
 impl PersistLog {
-    /// Appends a run. The host wrote only its blocks `written`.
+    /// Appends a run, of which the host wrote only the blocks `written`.
     pub fn add(&mut self, run: Piece, written: Blocks, period: Span) {
         for piece in parts(run, period) {
             push(&mut self.runs, piece, &self.replaced);
