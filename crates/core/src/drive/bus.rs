@@ -29,7 +29,7 @@ pub(super) struct Arrivals<'a> {
 }
 
 impl Arrivals<'_> {
-    /// Returns the arrival time of the first `sectors` blocks, at least 1; `None` if all are buffered.
+    /// Returns the arrival time of the first `sectors` blocks (at least 1); `None` if buffered.
     #[inline]
     pub fn after(&self, sectors: SectorCount) -> Option<Instant> {
         let last = Lbn(self.first.0 + sectors.0 - 1);

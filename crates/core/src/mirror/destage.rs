@@ -251,7 +251,7 @@ impl WriteQueue {
         Some(next)
     }
 
-    /// Ends the batch of an idle member, and returns true, if all its writes are served.
+    /// If all writes in the batch of an idle member are served, ends the batch and returns true.
     pub fn end_batch(&mut self) -> bool {
         self.batch.take_if(|batch| batch.left == 0).is_some()
     }
