@@ -374,14 +374,14 @@ impl<P: Placement> Array<P> {
     /// Submits a command to its member, or queues it if the member is busy.
     fn hand_over(&mut self, id: u64, index: usize, now: Instant) {
         let (member, pending) = self.command(id, index);
-        let own = &mut self.members[member];
-        if pending.request.is_simple_transfer() && own.is_free(&pending.request) {
-            own.queue.note_bypass(&pending.request, &own.device);
+        let target = &mut self.members[member];
+        if pending.request.is_simple_transfer() && target.is_free(&pending.request) {
+            target.queue.note_bypass(&pending.request, &target.device);
             self.send(member, now, &pending.request);
             self.note_event(member);
         } else {
-            own.add(pending);
-            own.count_waiting(now);
+            target.add(pending);
+            target.count_waiting(now);
             self.feed_member(member, now);
         }
     }
@@ -468,9 +468,9 @@ impl<P: Placement> Array<P> {
             return;
         }
         for next in self.rows.release(id, rows) {
-            let waits = &mut self.parts[next];
-            waits.blocked -= 1;
-            if waits.blocked == 0 {
+            let waiter = &mut self.parts[next];
+            waiter.blocked -= 1;
+            if waiter.blocked == 0 {
                 if !self.failures.past.is_empty() {
                     P::replan(self, next);
                 }
@@ -586,9 +586,9 @@ impl<P: Placement> Array<P> {
             };
             for (index, command) in waiting.iter().enumerate() {
                 let member = P::device_of(self, command.member);
-                let own = &mut self.members[member];
-                let taken = own.take(child_id(id, index));
-                own.count_waiting(now);
+                let target = &mut self.members[member];
+                let taken = target.take(child_id(id, index));
+                target.count_waiting(now);
                 assert!(taken.is_some(), "request {request} lost a command");
                 // The command may have blocked others.
                 self.feed_member(member, now);

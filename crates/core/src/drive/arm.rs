@@ -307,9 +307,9 @@ impl Reading {
         if self.piece.end_lbn() >= before {
             return within(&self.piece);
         }
-        let mut to = *self;
-        while to.piece.end_lbn() < before && to.step(mechanism) {}
-        within(&to.piece)
+        let mut ahead = *self;
+        while ahead.piece.end_lbn() < before && ahead.step(mechanism) {}
+        within(&ahead.piece)
     }
 
     /// At `now`, extends the pass to a new goal. Appends to `pieces` the runs with blocks at or
