@@ -58,17 +58,17 @@ impl std::error::Error for RejectedRequest {}
 
 /// A receiver of the events of a run.
 pub trait Observer {
-    /// A request entered the device.
+    /// Notifies the observer that a request has entered the device.
     fn arrived(&mut self, now: Instant, request: &Request);
 
-    /// A request was completed.
+    /// Notifies the observer that a request has completed.
     fn completed(&mut self, completion: &Completion);
 
-    /// The last request was completed and no more will arrive. `device` is in its state at that
-    /// instant; its own work, such as a rebuild, may continue.
+    /// Notifies the observer that the last request has completed and no more will arrive. `device`
+    /// is in its state at that instant; its own work, such as a rebuild, may continue.
     fn all_completed(&mut self, _device: &dyn Device) {}
 
-    /// Returns true to end the run. Called after each completion.
+    /// Returns true to end the run. It is called after each completion.
     #[inline]
     fn is_over(&self) -> bool {
         false

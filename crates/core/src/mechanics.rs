@@ -169,7 +169,7 @@ impl Piece {
         self.begin + sectors_span(self.sector_time, passed)
     }
 
-    /// Returns the instant at which the physical sector that contains `index` begins to pass.
+    /// Returns the instant at which the physical sector containing sector `index` begins to pass.
     #[inline]
     pub fn begins(&self, index: SectorCount) -> Instant {
         self.after(SectorCount(self.physical.down(index.0)))

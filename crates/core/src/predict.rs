@@ -124,10 +124,10 @@ impl Predictor {
     /// Observes that the oldest outstanding request completed at `at`.
     ///
     /// # Panics
-    /// If nothing is outstanding.
+    /// If no request is outstanding.
     pub fn observe(&mut self, at: Instant) -> Observation {
         let Some(expected) = self.outstanding.pop_front() else {
-            panic!("nothing is outstanding");
+            panic!("no request is outstanding");
         };
         let predicted = expected.completion;
         let Prediction {
@@ -171,10 +171,10 @@ impl Predictor {
     /// Records that the oldest outstanding request failed at `at`. A failure reveals no angle.
     ///
     /// # Panics
-    /// If nothing is outstanding.
+    /// If no request is outstanding.
     pub fn dismiss(&mut self, at: Instant) {
         let Some(expected) = self.outstanding.pop_front() else {
-            panic!("nothing is outstanding");
+            panic!("no request is outstanding");
         };
         (self.completed, self.open) = (expected.after, at);
         let late = at.after(expected.completion.at);

@@ -211,8 +211,8 @@ impl Raid {
         self.release(now);
     }
 
-    /// Returns the status of a command whose failure its part can tolerate: a failed read that the
-    /// rest of the row replaces, or a write to a failed member.
+    /// Returns the status of a command whose failure its part can tolerate: a read of blocks that
+    /// the rest of the row determines, or a write to a failed member.
     fn excused_status(&mut self, id: u64, device: usize, done: &Completion) -> Option<Status> {
         let is_down = self.failures.has_failed(device);
         if self.has_lost_data() {

@@ -148,7 +148,7 @@ struct Shadow<P: Placement> {
     parts: BTreeMap<u64, PartRecord>,
     /// The values written to each block, in order.
     history: Vec<Vec<u64>>,
-    /// The number of the last acknowledged write of each block.
+    /// The number of the last acknowledged write to each block.
     settled: Vec<usize>,
     /// The value of `settled` for the blocks of a request when it was submitted.
     settled_before: BTreeMap<u64, Vec<usize>>,
@@ -392,7 +392,7 @@ impl<P: Model> Shadow<P> {
         }
     }
 
-    /// Checks the final contents of the devices: the last write of each block, and the parity.
+    /// Checks the final contents of the devices: the last write to each block, and the parity.
     fn check_all(&self) {
         for start in 0..self.devices[0].len() as u64 {
             let stored = |member: usize| {
