@@ -180,7 +180,7 @@ impl Slots {
         let has_spare = spare.is_some();
         if let Some(spare) = &mut spare {
             self.numbers[slot] = self.numbers.len();
-            // The spare's own events until now, such as recalibrations, take place first.
+            // The spare's own events up to now, such as recalibrations, take place first.
             let done = spare.device.advance(now);
             assert_eq!(done, None, "a spare has no requests");
         }

@@ -164,8 +164,8 @@ impl Layout {
     ///   serves i / (L - 1) of the reads of its own data and (L - i) / (L - 1) of those of the disk
     ///   before it. With one failure, L = N and this is equation 9.6; with failures half a chain
     ///   apart, it is equation 9.7.
-    /// - Group rotate: α = n / (2 n - k) to the cluster in which k disks have failed (section
-    ///   9.2.4), which is one half if neither cluster has failures.
+    /// - Group rotate: α = n / (2 n - k) for the cluster in which k disks have failed (section
+    ///   9.2.4). This is one half if neither cluster has failures.
     pub fn primary_share(&self, disks: CopyDisks, failed: DiskSet) -> f64 {
         match self.kind {
             LayoutKind::Basic | LayoutKind::Interleaved { .. } => 0.5,
