@@ -56,19 +56,19 @@ impl std::fmt::Display for RejectedRequest {
 
 impl std::error::Error for RejectedRequest {}
 
-/// The events of a run.
+/// A receiver of the events of a run.
 pub trait Observer {
-    /// A request entered the device.
+    /// Notifies the observer that a request has entered the device.
     fn arrived(&mut self, now: Instant, request: &Request);
 
-    /// A request was completed.
+    /// Notifies the observer that a request has completed.
     fn completed(&mut self, completion: &Completion);
 
-    /// The last request was completed and no more will arrive. `device` is in its state at that
-    /// instant; its own work, such as a rebuild, may continue.
+    /// Notifies the observer that the last request has completed and no more will arrive. `device`
+    /// is in its state at that instant; its own work, such as a rebuild, may continue.
     fn all_completed(&mut self, _device: &dyn Device) {}
 
-    /// Returns true to end the run. Called after each completion.
+    /// Returns true to end the run. It is called after each completion.
     #[inline]
     fn is_over(&self) -> bool {
         false
@@ -186,7 +186,7 @@ impl<I: Iterator<Item = Request>> ClosedLoop<I> {
 }
 
 impl<I: Iterator<Item = Request>, T: Iterator<Item = Span>> ClosedLoop<I, T> {
-    /// Like [`Self::new`], but takes the think times from `think`. Clients stop when they run out.
+    /// Like [`Self::new`], but takes the think times from `think`. Clients stop when `think` ends.
     pub fn with_think_times(mut requests: I, clients: usize, think: T) -> Self {
         let next = requests.next();
         Self {

@@ -9,7 +9,7 @@ use crate::units::{Cylinder, Head, Instant, Lbn, SectorCount, Span};
 
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Arm {
-    /// Idle from the instant of this position on; a write may be in progress until then.
+    /// Idle from the instant of this position. A write may be in progress until then.
     Free(Position),
     Reading(Reading),
 }
@@ -307,13 +307,13 @@ impl Reading {
         if self.piece.end_lbn() >= before {
             return within(&self.piece);
         }
-        let mut to = *self;
-        while to.piece.end_lbn() < before && to.step(mechanism) {}
-        within(&to.piece)
+        let mut ahead = *self;
+        while ahead.piece.end_lbn() < before && ahead.step(mechanism) {}
+        within(&ahead.piece)
     }
 
-    /// Extends the pass to the goal at `now`. Appends to `pieces` the runs that contain blocks at
-    /// or after `from`. A pass that has ended waits for the sector after its end and resumes there.
+    /// At `now`, extends the pass to a new goal. Appends to `pieces` the runs with blocks at or
+    /// after `from`. A pass that has ended waits for the sector after its end and resumes there.
     pub fn extend(
         &mut self,
         mechanism: &Mechanism,
