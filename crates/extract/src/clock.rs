@@ -5,7 +5,7 @@
 //! difference between two completions gives the angle between two sectors.
 //!
 //! The constant is the time from the media to the host, which cannot be observed. On this clock,
-//! each sector passes late by this constant, when a read of it ends.
+//! each sector passes later by this constant, which is when a read of it ends.
 
 use diskarm_core::geometry::Extent;
 use diskarm_core::units::Instant;

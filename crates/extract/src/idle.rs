@@ -8,11 +8,11 @@
 //!
 //! # Test vector
 //! Pairs of reads, the first in the first zone and the second in the middle or last zone. The
-//! second is sent at a random time close to that at which it just catches its sector. Sector times
-//! differ between zones, so an arm that waits for the end of a sector is late by a varying fraction
-//! of a sector, unless a sector of the second zone lasts as long as a whole number of sectors of
-//! the first. If the arm is not free immediately, or the pairs are inconclusive, the first block of
-//! a cylinder is read and, after a long pause, a later block.
+//! second is sent at a random time close to that at which it would just catch its sector. Sector
+//! times differ between zones, so an arm that waits for the end of a sector is late by a varying
+//! fraction of a sector, unless a sector of the second zone lasts as long as a whole number of
+//! sectors of the first. If the arm is not free immediately, or the pairs are inconclusive, the
+//! first block of a cylinder is read and, after a long pause, a later block.
 //!
 //! # Decision
 //! The arm is free immediately if, with few exceptions, pairs with longer leads catch their sector

@@ -236,7 +236,7 @@ fn measure_distance(
         let share = u64::from(room) * u64::from(point) / u64::from((points - 1).max(1));
         let outer = first + share as u32;
         let (outer, inner) = ends(layout, outer, distance, last).ok_or_else(|| {
-            let reason = format!("no blocks {distance} cylinders apart near cylinder {outer}");
+            let reason = format!("no blocks are {distance} cylinders apart near cylinder {outer}");
             Error::Undecided(reason)
         })?;
         disk.seek(outer)?;

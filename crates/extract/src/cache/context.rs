@@ -399,7 +399,7 @@ impl<'a, 'd> Context<'a, 'd> {
     }
 }
 
-/// Removes values that a model's mechanism contains, because specifications are copied often.
+/// Removes values that a model's mechanism also holds, so that copies of a specification are cheap.
 fn without_mechanism(known: &Spec) -> Spec {
     let mut spec = known.clone();
     if spec.overheads.extra_write_disconnect.is_some() {
@@ -445,7 +445,7 @@ impl TimeSplit {
 ///
 /// Measurements of single requests reveal only sums of times ([`crate::timing`]). How the sums are
 /// split matters in two cases: a transfer that continues on another track waits for the head but
-/// not for settling, and the seek of a write that the cache absorbs follows no miss overhead.
+/// not for settling, and no miss overhead precedes the seek of a write that the cache absorbs.
 pub(super) struct SplitModel {
     /// The known specification with slightly faster movements. Skews match the times of movements,
     /// so a model even slightly slower than the drive would lose a revolution at each track end.

@@ -425,7 +425,7 @@ impl<'d, 't> TimingLocator<'d, 't> {
         steps.sort_by(f64::total_cmp);
         let step = steps.get(steps.len() / 2).copied().unwrap_or(1.0);
         if step <= 0.0 {
-            let reason = format!("blocks from {first} on all end at the same angle");
+            let reason = format!("all blocks from {first} on end at the same angle");
             return Err(Error::Undecided(reason));
         }
         Ok(SectorsPerTrack::Exactly((1.0 / step).round() as u64))

@@ -102,7 +102,7 @@ impl<'a, L: BlockLocator> Walk<'a, L> {
     const RUNS_AHEAD: u64 = 24;
     /// Maximum number of repetitions of a search that contradicts itself.
     const MAX_REPETITIONS: u32 = 3;
-    /// Distances in tracks of earlier blocks to check as well if checks do not resolve sectors.
+    /// Distances in tracks to earlier blocks that are also checked if checks are coarse.
     const TRACKS_BACK: [u64; 2] = [13, 31];
 
     /// Maps a zone from a block at a position to the end of the zone.
