@@ -251,7 +251,7 @@ impl Datasheet {
         if full_ms.value < rounded(shortest) || full_ms.value > longest {
             let (shortest, longest) = (rounded(shortest), rounded(longest));
             let expected =
-                format!("{shortest} to {longest} ms, so that the mean of all seeks can equal seek");
+                format!("{shortest} to {longest} ms, so that the mean of all seeks can be as given");
             return error("full_stroke", full_ms.value, &expected);
         }
         let third = (27.0 * mean_ms - 8.0 * single - 4.0 * full_ms.value) / 15.0;
@@ -410,9 +410,9 @@ impl Datasheet {
         let text = |text: String| toml_edit::Value::from(text).to_string();
         format!(
             "name = {}\nsummary = {}\n\n[source]\norigin = \"\"\"\nFigures from a data sheet:\n\
-             {}.\"\"\"\nchoices = \"\"\"\nThe values that are marked as assumed. {ZONES} zones \
-             of equal width; sequential reads have\n{inner}.\nNo spare space; sectors of {} \
-             bytes on the media.\"\"\"\nnominal = true\n",
+             {}.\"\"\"\nchoices = \"\"\"\nAssumed: the values that are marked as assumed; {ZONES} \
+             zones of equal width; no spare space.\nSectors have {} bytes on the media. Sequential \
+             reads have\n{inner}.\"\"\"\nnominal = true\n",
             text(self.name.clone()),
             text(format!("Drive from a data sheet: {capacity}, {speed}")),
             given.join(";\n"),
