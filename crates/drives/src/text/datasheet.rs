@@ -251,7 +251,7 @@ impl Datasheet {
         if full_ms.value < rounded(shortest) || full_ms.value > longest {
             let (shortest, longest) = (rounded(shortest), rounded(longest));
             let expected =
-                format!("{shortest} to {longest} ms, so that the mean of all seeks can be as given");
+                format!("{shortest} to {longest} ms, so that the mean seek can be as given");
             return error("full_stroke", full_ms.value, &expected);
         }
         let third = (27.0 * mean_ms - 8.0 * single - 4.0 * full_ms.value) / 15.0;

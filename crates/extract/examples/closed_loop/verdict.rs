@@ -48,7 +48,7 @@ struct Comparison {
     sequences: Vec<Sequence>,
 }
 
-// The bounds.
+// The maximum error of an overhead, and the maximum duration of a run.
 const OVERHEAD_MS: f64 = 0.02;
 const MINUTES: f64 = 30.0;
 
