@@ -46,7 +46,7 @@ use crate::{Disk, Effort, Error, Estimate, Setup};
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Curves {
-    /// In ascending order of distance; times in between are interpolated linearly.
+    /// Points in ascending order of distance. Times in between are interpolated linearly.
     pub points: Vec<Point>,
     /// Overhead of a SEEK, which has been subtracted from all points.
     pub processing: Estimate,

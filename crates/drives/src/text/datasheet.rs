@@ -243,8 +243,7 @@ impl Datasheet {
             let expected = "a time from 0.001 ms to the value of seek";
             return error("track_to_track", found, expected);
         }
-        // At these bounds, a seek over a third of the cylinders takes as long as over one, or over
-        // all.
+        // At these bounds, a seek over a third of the cylinders takes as long as over one or all.
         let shortest = (27.0 * mean_ms - 8.0 * single) / 19.0;
         let longest = (27.0 * mean_ms - 23.0 * single) / 4.0;
         let full_ms = Figure::new(self.full_stroke.map(ms), (2.0 * mean_ms).min(longest));

@@ -120,8 +120,7 @@ impl Comparison {
             times::compare_seeks
         };
         let [was, is] = [given, found].map(|spec| ObservableTimes::new(spec).sums());
-        // Seeks are compared as curves; as sums, their allowed error would be one per cent of their
-        // time.
+        // Seeks are compared as curves; as sums, their allowed error would be 1 % of their time.
         let is_overhead = |name: &str| !name.starts_with("seek and ");
         let sums = was.into_iter().filter_map(|(name, was)| {
             let (_, is) = is.iter().find(|(other, _)| *other == name)?;

@@ -107,7 +107,7 @@ impl<'a, 'd> Context<'a, 'd> {
         let cylinders = setup.layout.cylinders();
         if cylinders < MIN_CYLINDERS {
             return Err(Error::Undecided(format!(
-                "cache: the disk has {cylinders} cylinders; test vectors need {MIN_CYLINDERS}"
+                "cache: the disk has {cylinders} cylinders, but at least {MIN_CYLINDERS} are needed"
             )));
         }
         let layout = Layout::new(&known.geometry)
@@ -441,7 +441,7 @@ impl TimeSplit {
     }
 }
 
-/// Creates the mechanism for each split of times.
+/// A model of the mechanism for each split of times.
 ///
 /// Measurements of single requests reveal only sums of times ([`crate::timing`]). How the sums are
 /// split matters in two cases: a transfer that continues on another track waits for the head but

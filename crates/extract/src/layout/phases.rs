@@ -356,8 +356,7 @@ pub(super) enum SectorsPerTrack {
 }
 
 impl Phases<'_, '_> {
-    /// Measures the sectors per track, using many reads, on the track of block `first` or a later
-    /// one.
+    /// Measures the sectors per track, using many reads, on the track of block `first` or later.
     ///
     /// The angle of a sector is the angle between two blocks divided by their distance. The result
     /// is more accurate over longer distances, so distances grow until blocks are out of line.

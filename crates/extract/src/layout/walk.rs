@@ -367,8 +367,7 @@ impl<'a, L: BlockLocator> Walk<'a, L> {
         Ok(run.min(max))
     }
 
-    /// Returns the position of block `at` after a gap: the one that requires the fewest further
-    /// gaps.
+    /// Returns the position of block `at` after a gap: the one with the fewest further gaps.
     fn position_after_gap(&mut self, at: u64) -> Result<Option<u64>, Error> {
         let mut best: Option<(u32, u64)> = None;
         let is_inside = !self.position.is_multiple_of(self.sectors());
