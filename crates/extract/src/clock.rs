@@ -43,7 +43,7 @@ pub(crate) struct Clock {
     origin: Option<f64>,
     /// Lateness of passes relative to the origin and the period, by number of revolutions.
     late: Line,
-    /// Weight of the initial period, relative to that of completions.
+    /// Weight of the initial period, relative to the weight of a completion.
     prior: f64,
     /// Maximum random deviation of completions served from the media, in nanoseconds.
     tolerance: f64,

@@ -250,7 +250,7 @@ fn reads_ahead_to(pairs: &mut Pairs<'_, '_>, place: &Track, far: u64) -> Result<
     Ok(false)
 }
 
-/// Returns the number of misses that is conclusive if a hit looks like one with this probability.
+/// Returns the number of misses needed if a hit looks like a miss with this probability.
 fn enough_tied(chance: f64) -> u32 {
     let chance = chance.min(0.9);
     let by_chance = |reads: u32| f64::from(reads + 1) * chance.powi(reads as i32);

@@ -11,10 +11,10 @@
 //! blocks (SBC-2), so on a larger drive the curve covers only distances between those.
 //!
 //! # Decision
-//! Of the times from a starting point in one direction, those that deviate from the median by more
-//! than 10 % are discarded, because they are due to retries, recalibrations or host delays. The
-//! mean of the others represents the starting point. The mean curve is the mean over starting
-//! points, and the maximum curve is the largest.
+//! Times from a starting point in one direction are discarded if they deviate from their median by
+//! more than 10 %, because they are due to retries, recalibrations or host delays. The mean of the
+//! others represents the starting point. The mean curve is the mean over starting points, and the
+//! maximum curve is the largest.
 //!
 //! The overhead of a SEEK is the time of a SEEK over one cylinder minus that of the movement, both
 //! inward. The movement takes MTBRC(1-sector write, 1-sector read on the adjacent cylinder) minus

@@ -13,7 +13,7 @@ pub(super) struct BufferKey {
 
 impl BufferKey {
     pub fn key(&self) -> &'static Key {
-        Key::find(self.path).expect("every path is that of a specification key")
+        Key::find(self.path).expect("every path names a specification key")
     }
 
     /// Returns the value in a specification, or 0 if it is not a count.

@@ -216,7 +216,7 @@ impl<'d, 't> TimingLocator<'d, 't> {
     }
 
     /// Maps the zone that begins with block `next` or with the cylinder in which the last zone
-    /// appears to end, because the first tracks of a zone may look like tracks of the one before.
+    /// appears to end, because the first tracks of a zone may look like those of the previous one.
     fn next_zone(&mut self, next: u64, zones: &mut [ZoneMap]) -> Result<ZoneMap, Error> {
         let Some(last) = zones.last_mut() else {
             return self.zone(next, None);

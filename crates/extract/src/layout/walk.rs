@@ -2,9 +2,9 @@
 //!
 //! If the positions of two blocks are as far apart as their numbers, all blocks in between are in
 //! line. So steps grow while blocks are in line, and then a bisection finds the first one that is
-//! not. Just before that block, there are positions without blocks, or the zone ends; the tracks
-//! that follow tell which. Once positions without blocks recur at the end (or the front) of regions
-//! of equal size, one check per region is enough unless the region has slips.
+//! not. Just before that block, there are positions without blocks, or the zone ends; the following
+//! tracks show which. Once positions without blocks recur at the end (or the front) of regions of
+//! equal size, one check per region is enough unless the region has slips.
 //!
 //! If checks distinguish only tracks, a slip is noticed and recorded at the end of its track, so
 //! other blocks of the track may be a few sectors from their recorded positions.

@@ -38,7 +38,7 @@ pub struct Wait {
     pub sectors: SectorCount,
     /// Transfer time of a sector on the bus, if the media wait for several or the bus is slower.
     pub sector: Option<Estimate>,
-    /// Extra wait for all data of a write, compared with as many sectors of a larger write.
+    /// Extra time to wait for all data of a write instead of that many sectors of a larger write.
     pub least_delay: Span,
     #[serde(default)]
     pub unsure: Option<Undetermined>,
