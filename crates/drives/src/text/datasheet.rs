@@ -243,15 +243,14 @@ impl Datasheet {
             let expected = "a time from 0.001 ms to the value of seek";
             return error("track_to_track", found, expected);
         }
-        // At these bounds, a seek over a third of the cylinders takes as long as over one, or over
-        // all.
+        // At these bounds, a seek over a third of the cylinders takes as long as over one or all.
         let shortest = (27.0 * mean_ms - 8.0 * single) / 19.0;
         let longest = (27.0 * mean_ms - 23.0 * single) / 4.0;
         let full_ms = Figure::new(self.full_stroke.map(ms), (2.0 * mean_ms).min(longest));
         if full_ms.value < rounded(shortest) || full_ms.value > longest {
             let (shortest, longest) = (rounded(shortest), rounded(longest));
             let expected =
-                format!("{shortest} to {longest} ms, so that the mean of all seeks can equal seek");
+                format!("{shortest} to {longest} ms, so that the mean seek can be as given");
             return error("full_stroke", full_ms.value, &expected);
         }
         let third = (27.0 * mean_ms - 8.0 * single - 4.0 * full_ms.value) / 15.0;
@@ -410,9 +409,9 @@ impl Datasheet {
         let text = |text: String| toml_edit::Value::from(text).to_string();
         format!(
             "name = {}\nsummary = {}\n\n[source]\norigin = \"\"\"\nFigures from a data sheet:\n\
-             {}.\"\"\"\nchoices = \"\"\"\nThe values that are marked as assumed. {ZONES} zones \
-             of equal width; sequential reads have\n{inner}.\nNo spare space; sectors of {} \
-             bytes on the media.\"\"\"\nnominal = true\n",
+             {}.\"\"\"\nchoices = \"\"\"\nAssumed: the values that are marked as assumed; {ZONES} \
+             zones of equal width; no spare space.\nSectors have {} bytes on the media. Sequential \
+             reads have\n{inner}.\"\"\"\nnominal = true\n",
             text(self.name.clone()),
             text(format!("Drive from a data sheet: {capacity}, {speed}")),
             given.join(";\n"),

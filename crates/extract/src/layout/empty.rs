@@ -9,7 +9,7 @@
 //! cylinders after it to the last ones before it. Others stay within the largest zone, over all
 //! short distances, where measured curves are uneven, and over distances that take about as long as
 //! crossing a boundary. If several numbers of empty cylinders explain the times, the times are
-//! measured more exactly.
+//! measured more precisely.
 //!
 //! # Decision
 //! The number of empty cylinders is the one for which seeks across the boundary take as long as

@@ -216,7 +216,7 @@ impl<'d, 't> TimingLocator<'d, 't> {
     }
 
     /// Maps the zone that begins with block `next` or with the cylinder in which the last zone
-    /// appears to end, because the first tracks of a zone may look like tracks of the one before.
+    /// appears to end, because the first tracks of a zone may look like those of the previous one.
     fn next_zone(&mut self, next: u64, zones: &mut [ZoneMap]) -> Result<ZoneMap, Error> {
         let Some(last) = zones.last_mut() else {
             return self.zone(next, None);
@@ -425,7 +425,7 @@ impl<'d, 't> TimingLocator<'d, 't> {
         steps.sort_by(f64::total_cmp);
         let step = steps.get(steps.len() / 2).copied().unwrap_or(1.0);
         if step <= 0.0 {
-            let reason = format!("blocks from {first} on all end at the same angle");
+            let reason = format!("all blocks from {first} on end at the same angle");
             return Err(Error::Undecided(reason));
         }
         Ok(SectorsPerTrack::Exactly((1.0 / step).round() as u64))
