@@ -280,7 +280,7 @@ impl<'a> Row<'a> {
     }
 }
 
-/// Returns the blocks that `count` bytes from `first` overlap, if there are any but not too many.
+/// Returns the blocks that `count` bytes from `first` overlap, if there are 1 to [`MAX_SECTORS`].
 #[inline]
 pub(crate) fn overlapped_blocks(
     first: u64,

@@ -335,7 +335,7 @@ fn unknown_formats() {
         let (_, error) = refuse(bytes, "x", None);
         let expected = format!(
             "x: format not recognised: line 1 is {first:?}, expected one of {known} (name the \
-             format, or write your rows as one of these: docs/reference/traces.md has their \
+             format, or convert the file to one of these: docs/reference/traces.md lists their \
              columns)"
         );
         assert_eq!(error.to_string(), expected);
