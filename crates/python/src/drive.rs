@@ -13,8 +13,8 @@ use pyo3::prelude::*;
 
 use crate::convert::{py_error, python, wrong, wrong_type};
 
-/// A drive's model: a name in the catalogue, or the path of a specification that ends in .toml; or
-/// a drive with devices in front of it, such as throttle(rate=100/s, drive=hp-c2247).
+/// A drive, given by its name in the catalogue or the path of its specification (.toml); or a
+/// drive with devices in front of it, such as throttle(rate=100/s, drive=hp-c2247).
 #[pyclass(frozen, module = "diskarm")]
 pub struct Drive {
     pub system: Arc<System>,

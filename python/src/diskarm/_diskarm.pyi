@@ -35,8 +35,8 @@ VERSION: Final[str]
 
 @final
 class Drive:
-    """A drive's model: a name in the catalogue, or the path of a specification that ends in .toml;
-    or a drive with devices in front of it, such as throttle(rate=100/s, drive=hp-c2247).
+    """A drive, given by its name in the catalogue or the path of its specification (.toml); or a
+    drive with devices in front of it, such as throttle(rate=100/s, drive=hp-c2247).
     """
 
     def __new__(cls, name: str, /) -> Drive: ...
@@ -98,8 +98,8 @@ class Drive:
 
 @final
 class Device:
-    """A drive, or devices in front of one, with a host queue, in virtual time: your own loop
-    submits requests and advances it. It does not read clocks and never waits.
+    """A drive in virtual time, alone or behind other devices, with a host queue. Your own loop
+    submits requests and advances the time; the device reads no clock and never waits.
 
         >>> device = Device("hp-c2247", policy="sptf")
         >>> numbers = [device.submit(0, "R", lbn, 16) for lbn in (1_000_000, 2_000, 1_000_016)]
@@ -110,7 +110,7 @@ class Device:
         2 R 26.2 ms
         1 R 44.4 ms
 
-    Times are in microseconds since its start, rounded to nanoseconds, and never decrease. The
+    Times are in microseconds since its start, rounded to nanoseconds, and must not decrease. The
     policy orders the host's queue, FCFS by default; `seed` determines all random choices.
     """
 
