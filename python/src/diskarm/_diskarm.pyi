@@ -66,15 +66,15 @@ class Drive:
         as "8TB", times such as "8.5ms", transfer rates such as "250MB/s". `seek` is the mean time
         of a seek before a read, over all pairs of cylinders, `outer` the sustained rate of the
         outermost tracks, `sectors` one of "512n", "512e" and "4Kn". Values that are None are
-        assumed, and `toml` marks them as assumed.
+        replaced by assumptions, which `toml` marks.
         """
 
     def edit(
         self, changes: Mapping[str, bool | int | float | str], name: str | None = None
     ) -> Drive:
-        """Returns the drive with values of its specification set by their dotted keys,
-        {"buffer.segments": 4}; times, rates and sizes are strings with a unit. Comments and
-        everything else remain unchanged.
+        """Returns the drive with some values of its specification changed. `changes` maps dotted
+        keys to values, as in {"buffer.segments": 4}; times, rates and sizes are strings with a
+        unit. Comments and everything else remain unchanged.
         """
 
     @property
@@ -327,8 +327,8 @@ class Study:
         """The names of the metrics."""
 
     def run(self, folder: str | PathLike[str], jobs: int | None) -> dict[str, Any]:
-        """Simulates the runs that folder lacks, on this many threads, and writes all results to
-        it."""
+        """Simulates the runs that `folder` lacks, on `jobs` threads, and writes all results to it.
+        """
 
     def compute(self, cell: int) -> list[str]:
         """Computes the runs of one cell, each as a line for a CheckpointWriter."""

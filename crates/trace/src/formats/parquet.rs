@@ -59,8 +59,7 @@ use crate::time::TimeUnit;
 /// # When it is bad
 /// The metadata of a file is at its end, so pipes and compressed files cannot be read. Truncated
 /// files are refused, and so are times with fractions, dates and floating-point numbers (which
-/// pandas makes from integers with missing values). The library may panic on a corrupted file,
-/// ending the program.
+/// pandas makes from integers with missing values). The library may panic on a corrupted file.
 ///
 /// # Example
 /// ```
@@ -223,7 +222,8 @@ impl RowWriter for Writer {
         if let Some(Observed::Disconnects(count)) = record.observed
             && !matches!(count, 2 | 3)
         {
-            return Err(Unwritable(format!("it has {count} disconnects, not 2 or 3")));
+            let why = format!("it has {count} disconnects, expected 2 or 3");
+            return Err(Unwritable(why));
         }
         self.rows.push(*record);
         match self.rows.len() {

@@ -466,6 +466,6 @@ fn other_numbers_of_disconnects_are_refused() {
     let mut writer = Writer::new(Vec::new(), "out", "parquet").unwrap();
     let error = writer.write(&record).unwrap_err().to_string();
     let expected = "out: cannot write the request at line 7 as parquet: it has 4 disconnects, \
-                    not 2 or 3";
+                    expected 2 or 3";
     assert_eq!(error, expected);
 }
