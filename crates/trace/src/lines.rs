@@ -115,7 +115,7 @@ impl Lines {
 
     #[cold]
     fn too_long(&self) -> TraceError {
-        let detail = format!("found a longer line, expected at most {MAX_LINE} bytes");
+        let detail = format!("the line is longer than the maximum of {MAX_LINE} bytes");
         self.error_at(self.line, ErrorKind::Framing, detail)
     }
 

@@ -273,7 +273,7 @@ fn invalid_text() {
         "x.csv:3: found a blank line, expected a row",
     );
     let endless = format!("1.5 0 5 8 1\n{}", "7".repeat(100_000));
-    let expected = "x.trace:2: found a longer line, expected at most 65536 bytes";
+    let expected = "x.trace:2: the line is longer than the maximum of 65536 bytes";
     assert_refused(endless, "x.trace", 1, expected);
     let longest = format!("1.5 0 5 8 1\n1.6 0 5 8{}1\n", " ".repeat(65_525));
     let mut trace = read(Cursor::new(longest), "x.trace", None).unwrap();
