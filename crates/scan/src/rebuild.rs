@@ -2,8 +2,8 @@
 //!
 //! # What it does
 //! Foreground reads go to the surviving member; in their gaps, all of its blocks are read. The data
-//! wait in memory until the spare has no foreground requests. Then, of the next runs of blocks
-//! after the last write, the one that the spare's arm reaches first is written. Foreground writes
+//! wait in memory until the spare has no foreground requests. Then one of the next runs of blocks
+//! after the last write is written: the one that the spare's arm reaches first. Foreground writes
 //! go to both members, and complete when both are done. Their blocks need not be read, and older
 //! data waiting in memory for these blocks are dropped.
 //!
@@ -46,7 +46,7 @@ pub(crate) struct Rebuild<D> {
     at_spare: usize,
     /// Deliveries from the gaps that have not been processed yet.
     delivered: Arc<Mutex<Vec<Delivery>>>,
-    /// Blocks that the foreground has written, so that data read earlier are outdated.
+    /// Blocks that the foreground has written; data that were read earlier are outdated.
     overwritten: BlockSet,
     /// Blocks that wait in memory for the spare.
     waiting: BlockSet,

@@ -231,7 +231,7 @@ pub struct Prediction {
 }
 
 impl Prediction {
-    /// Returns the measured minus the predicted service time.
+    /// Returns the measured end minus the predicted end.
     pub fn error(&self) -> Option<Span> {
         self.expected.map(|expected| self.ended.after(expected))
     }

@@ -128,7 +128,7 @@ impl Columns {
                     "whole numbers"
                 };
                 let found = field.data_type().to_string();
-                let expected = format!("{kind} in it, not values of type {}", QuotedValue(&found));
+                let expected = format!("it to hold {kind}, not type {}", QuotedValue(&found));
                 return wrong(field.name(), "column", &expected);
             }
             if indices[at].replace(index).is_some() {

@@ -2,8 +2,8 @@
 //!
 //! A [`Shape`] describes the columns of a format. The fast path reads an ordinary row in one pass
 //! over its bytes. It rejects any unusual row, which the parser of the format then reads with all
-//! its rules and errors. So the fast path need not accept every valid row, but any row that it
-//! accepts must give the same result in the parser.
+//! its rules and errors. The fast path need not accept every valid row, but for each row that it
+//! does accept, the parser must give the same result.
 
 use diskarm_core::request::Op;
 use diskarm_core::units::{Instant, Lbn, SectorCount, Span};

@@ -379,8 +379,8 @@ fn traces_that_do_not_fit() {
 
     // The drive has 2,054,864 blocks; the second request ends one block beyond.
     let (path, message) = trace("end", "0.25 0 2054848 16 1\n1.5 0 2054849 16 0\n", &[]);
-    let expected = "lbn: found \"16 sectors from 2054849\", expected at most 2054864 blocks, or \
-                    another --fit: scale, fold or spread";
+    let expected = "lbn: found \"16 sectors from 2054849\", expected a request within 2054864 \
+                    blocks, or --fit set to scale, fold or spread";
     assert_eq!(message, format!("{path}:2: {expected}"));
 
     let (path, message) = trace("empty-request", "0.25 0 16 0 1\n", &[]);
@@ -423,8 +423,8 @@ fn errors_suggest_what_was_probably_meant() {
     for (arguments, expected) in [
         (
             &["trace", "info", &own][..],
-            "(name the format, or write your rows as one of these: docs/reference/traces.md has \
-             their columns)",
+            "(name the format, or convert the file to one of these: docs/reference/traces.md \
+             lists their columns)",
         ),
         (
             &[

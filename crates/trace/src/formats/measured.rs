@@ -160,7 +160,7 @@ impl RowWriter for Writer {
     fn record(&mut self, record: &Record, out: &mut Vec<u8>) -> Result<(), Unwritable> {
         if *self.device.get_or_insert(record.device) != record.device {
             return Err(
-                "its device differs from the first one, and the format has only one".into(),
+                "its device is not that of the first request, and the format has only one".into(),
             );
         }
         if !self.has_begun {
@@ -177,7 +177,7 @@ impl RowWriter for Writer {
                 self.held = Some(*record);
                 Ok(())
             }
-            (None, None) => Err("it has no pause after it".into()),
+            (None, None) => Err("no pause follows it".into()),
         }
     }
 
