@@ -136,7 +136,7 @@ fn basics(checkpoint: &Checkpoint) -> Html {
         rows.push(("Cylinders", geometry.cylinders.to_string()));
         rows.push(("Zones", geometry.zones.len().to_string()));
         let range = format!("{} to {}", min.unwrap_or(0), max.unwrap_or(0));
-        rows.push(("Sectors of a track", range));
+        rows.push(("Sectors per track", range));
         rows.push(("Layout found by", chosen.method.to_string()));
         for (method, why) in &chosen.refused {
             rows.push(("", format!("not by {method}: {why}")));
@@ -173,7 +173,7 @@ fn zones(findings: &Findings) -> Html {
         ];
         cells.map(Html::from).to_vec()
     });
-    let heads = "Zone | Cylinders | Sectors of a track | Track skew | Cylinder skew | \
+    let heads = "Zone | Cylinders | Sectors per track | Track skew | Cylinder skew | \
                  Reserved sectors | Spares | Slips | Reallocated";
     let scheme = Key::find("geometry.sparing").and_then(|key| {
         let geometry = geometry.clone();
@@ -184,7 +184,7 @@ fn zones(findings: &Findings) -> Html {
         Some(key.toml(&key.get(&spec)?).trim_matches('"').to_owned())
     });
     let about = format!(
-        "Skews are in sectors of the zone. Spare space: {}; spares and slips are in its unit.",
+        "Skews are in sectors of the zone, spares and slips in the unit of the sparing scheme: {}.",
         scheme.unwrap_or_default()
     );
     Html::from([Html::element("p", about), table(heads, rows)])
@@ -262,7 +262,7 @@ fn buffer(findings: &Findings) -> Html {
             } => {
                 let why = match trials {
                     0 => "by its size alone".to_owned(),
-                    trials => format!("{agreed} of {trials} distinguishing vectors"),
+                    trials => format!("{agreed} of {trials} test vectors agree"),
                 };
                 (format(value), why)
             }
@@ -299,7 +299,7 @@ fn with_code(text: &str) -> Html {
 fn defects(findings: &Findings) -> Html {
     match findings.layout.as_ref().map(|chosen| &chosen.defects) {
         None => Html::default(),
-        Some(Err(why)) => Html::element("p", format!("The drive lists no defects: {why}.")),
+        Some(Err(why)) => Html::element("p", format!("The defect lists could not be read: {why}.")),
         Some(Ok(defects)) => listed(vec![
             ("Primary defects", defects.primary.len().to_string()),
             ("Grown defects", defects.grown.len().to_string()),
@@ -372,9 +372,9 @@ pub fn seeks(findings: &Findings) -> Html {
         let axes = ["Distance, cylinders", "Seek time, ms"].map(Axis::linear);
         Figure::new(title, "", axes, series)
     };
-    let about = "MTBRC is measured with pairs of requests, the second of which just catches its \
-                 sector; its maximum is the 95th percentile. SEEK is measured with the SEEK \
-                 command; its maximum is that of the slowest starting point.";
+    let about = "MTBRC times are measured with pairs of requests, the second of which just catches \
+                 its sector; the maximum is the 95th percentile. SEEK times are measured with the \
+                 SEEK command; the maximum is from the slowest starting point.";
     let curve = draw("seeks", &chart("Seek curve", u32::MAX), numbers(&lines));
     let mut inside = vec![Html::element("p", about), curve];
     if longest > Some(MAX_SHORT) {
@@ -385,8 +385,8 @@ pub fn seeks(findings: &Findings) -> Html {
         let processing = ms(curves.processing.value);
         let (discarded, all) = curves.discarded;
         let about = format!(
-            "A SEEK takes {processing} ms in addition to its movement, which is subtracted. \
-             {discarded} of {all} SEEKs were discarded because they are more than 10 % off their \
+            "The {processing} ms that a SEEK takes besides the movement are subtracted. \
+             {discarded} of {all} SEEKs were discarded because they were more than 10 % off the \
              median."
         );
         inside.push(Html::element("p", about));
@@ -495,7 +495,7 @@ pub fn mtbrcs(findings: &Findings) -> Html {
                  Pairs";
     let about = "The time between the completions of X and Y if Y just catches its first \
                  sector: the mean of three zones, and the largest of their percentiles. The \
-                 distance is from the pass of X's first sector to the pass of Y's first sector.";
+                 distance is the time from when X's first sector passes the head until Y's does.";
     let mut inside = vec![Html::element("p", about), table(heads, rows)];
     for (number, between) in (1..).zip(all).take(SCATTER_CHARTS) {
         let id = format!("pairs-{number}");
@@ -533,7 +533,7 @@ fn scatter(between: &MtbrcFinding) -> Figure {
         dots("caught", true),
         dots("missed: a revolution later", false),
     ];
-    let note = "mean of three zones; each pair narrows the threshold down";
+    let note = "mean of three zones; each pair narrows down the threshold";
     Figure::new(&format!("Pairs of {}", between.name), note, [x, y], series)
 }
 
