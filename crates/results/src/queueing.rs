@@ -14,7 +14,7 @@ pub fn table(compared: &Comparison, size: &str) -> String {
     let reads = (1_000.0 * compared.read_share).round() / 10.0;
     let requests = format!("random addresses, {size} each, {reads} % reads");
     let simulation = format!(
-        "{} runs for each value, of {} requests, {} of them warm-up; seed {}",
+        "{} runs of {} requests ({} of them warm-up) for each value; seed {}",
         compared.runs, compared.requests, compared.warmup, compared.seed
     );
     let mut text = prose::labelled("drive", &drive, LABEL)

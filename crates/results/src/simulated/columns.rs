@@ -346,7 +346,7 @@ fn redundancy(part: &PartMetrics, t: &mut Table) {
     let unit = "s if all of it ran under this load";
     line("  whole rebuild", figure("rebuild_projected_s"), 3, unit);
     let block = figure("rebuild_stopped_at_block");
-    let unit = "is a block that could not be read";
+    let unit = "(a block that could not be read)";
     line("  rebuild stopped at", block, 0, unit);
     let Some(lost) = some("lost_blocks") else {
         return;
