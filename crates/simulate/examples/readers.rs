@@ -1,9 +1,9 @@
 //! Measures the speed of readers:
 //! `cargo run --release --package diskarm-simulate --example readers`.
 //!
-//! Prints MB/s and records/s of every reader on a trace in memory, for the fastest of several runs,
-//! and its time relative to counting the newlines in the same bytes, which depends less on other
-//! load on the machine. Targets on one core: text 300 MB/s, binary 1,000 MB/s.
+//! Prints MB/s and records/s of every reader on a trace in memory, for the fastest of several runs.
+//! Also prints its time relative to counting the newlines in the same bytes, which depends less on
+//! other load on the machine. Targets on one core: text 300 MB/s, binary 1,000 MB/s.
 //!
 //! `write FORMAT REQUESTS FILE` writes such a trace; `read FORMAT FILE` only reads one, so that
 //! `cargo xtask counts` can count its instructions.
@@ -126,7 +126,7 @@ fn bytes_of(requests: &[Record], format: &str) -> Result<Vec<u8>, TraceError> {
     let mut writer = Writer::new(&mut bytes, format, format)?;
     for request in requests {
         let device = match format {
-            // It has only one device.
+            // This format has only one device.
             "measured" => 0,
             _ => request.device,
         };

@@ -77,8 +77,8 @@ impl GeneratedRequests {
             return Err(Error::argument("requests", requests.to_string(), expected));
         }
         if warm_up >= requests {
-            let default = self.requests.map_or(" (the default)", |_| "");
-            let expected = format!("less than the {requests} of `requests`{default}");
+            let kind = self.requests.map_or("default", |_| "value");
+            let expected = format!("less than {requests}, the {kind} of `requests`");
             return Err(Error::argument("warm_up", warm_up.to_string(), expected));
         }
         Ok(())
@@ -213,7 +213,7 @@ pub enum Fitting {
     Scale,
     /// Blocks beyond the end wrap around to block 0.
     Fold,
-    /// Blocks beyond the end continue at block 0 of the next of this many disks.
+    /// Blocks beyond the end continue at block 0 of the next disk; there are this many disks.
     Spread(u32),
 }
 
@@ -252,7 +252,7 @@ fn traced_size(
     read: impl Fn() -> Result<Box<dyn Notes>, TraceError>,
 ) -> Result<SectorCount, Error> {
     if file == STANDARD_INPUT {
-        let expected = "a trace in a file, which is read twice";
+        let expected = "a trace in a file, because scaling reads the trace twice";
         return Err(Error::argument("fit", "scale", expected));
     }
     let mut end = 1;
