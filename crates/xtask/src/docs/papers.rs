@@ -222,7 +222,7 @@ mod tests {
         for expected in [
             "6 claims, 5 of them with bounds that the paper gives and 1 with bounds of our own,",
             "- 1 hold\n",
-            "\nThe tables have 1 more, which go beyond it.\n",
+            "\nThe tables have 1 more, which go beyond the paper.\n",
             "- 2 fail, 1 of them for a reason",
             "- 1 not measured, 0 of them",
             "- 1 only repeat an input of the model",
