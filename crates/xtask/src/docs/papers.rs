@@ -1,8 +1,8 @@
 //! `cargo xtask docs papers`: writes a page for each paper, with every claim of its studies and the
 //! verdict on it, and the index `docs/papers.md`.
 //!
-//! Runs all studies in full with the built command line. The runs are stored in `results/` below
-//! the target folder, so that only what changed is simulated again.
+//! Runs all studies in full with the built `diskarm`. The runs are stored in `results/` below the
+//! target folder, so that only what changed is simulated again.
 
 mod figure;
 mod page;
@@ -44,7 +44,7 @@ pub fn write(root: &Path) -> Result<(), String> {
     }
     let claims = unexplained.join("\n  ");
     Err(format!(
-        "these claims fail without a reason (`known`):\n  {claims}"
+        "give a reason (`known`) for these claims, which do not hold:\n  {claims}"
     ))
 }
 
