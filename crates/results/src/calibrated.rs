@@ -14,7 +14,7 @@ use crate::compared::{op_name, outcome_name, relation_name};
 use crate::prose;
 
 #[derive(Serialize)]
-struct KnownTogether {
+struct CorrelatedPair {
     keys: [String; 2],
     /// `sum` or `difference` (the first minus the second).
     known: &'static str,
@@ -23,7 +23,7 @@ struct KnownTogether {
     correlation: f64,
 }
 
-impl KnownTogether {
+impl CorrelatedPair {
     fn all(fitted: &Calibration) -> Vec<Self> {
         let pairs = fitted.covariance.pairs().into_iter();
         let together = pairs.map(|pair| {
@@ -91,7 +91,7 @@ pub fn json(names: FitNames<'_>, rows: usize, fitted: &Calibration, notes: &[Str
         "behaviours": fitted.behaviours,
         "fitted": fitted.fitted.iter().map(number_json).collect::<Value>(),
         "covariance_ms2": fitted.covariance.ms2,
-        "known_together": KnownTogether::all(fitted),
+        "known_together": CorrelatedPair::all(fitted),
         "not_determined": fitted.undetermined.iter().map(key).collect::<Value>(),
         "notes": notes,
     })
@@ -223,8 +223,8 @@ fn kept_part(kept: KeptPart) -> Option<&'static str> {
 
 /// Lists the classes with many unexplained requests, then the rest: the lines add up to
 /// `not_explained` of `rows`.
-fn classes(text: &mut String, stand_out: &[Class], not_explained: u64, rows: usize) {
-    if stand_out.is_empty() {
+fn classes(text: &mut String, conspicuous: &[Class], not_explained: u64, rows: usize) {
+    if conspicuous.is_empty() {
         return;
     }
     let _ = writeln!(
@@ -233,19 +233,19 @@ fn classes(text: &mut String, stand_out: &[Class], not_explained: u64, rows: usi
          {:<6} {:<14} {:<12} {:>13} {:>8}",
         "op", "relation", "outcome", "not explained", "of"
     );
-    let (mut others, mut of) = (not_explained, rows as u64);
-    for class in stand_out {
+    let (mut others, mut rest) = (not_explained, rows as u64);
+    for class in conspicuous {
         let (op, relation) = (op_name(class.op), relation_name(class.relation));
-        let (outcome, not) = (outcome_name(class.outcome), class.unexplained());
+        let (outcome, unexplained) = (outcome_name(class.outcome), class.unexplained());
         let count = class.count;
-        others -= not;
-        of -= count;
+        others -= unexplained;
+        rest -= count;
         let _ = writeln!(
             text,
-            "  {op:<6} {relation:<14} {outcome:<12} {not:>13} {count:>8}"
+            "  {op:<6} {relation:<14} {outcome:<12} {unexplained:>13} {count:>8}"
         );
     }
-    let _ = writeln!(text, "  {:<34} {others:>13} {of:>8}", "all others");
+    let _ = writeln!(text, "  {:<34} {others:>13} {rest:>8}", "all others");
 }
 
 /// Lists the numbers that the trace determines, and the pairs that it determines only together.
@@ -269,7 +269,7 @@ fn numbers(text: &mut String, fitted: &Calibration) {
     *text += "sd: standard deviation, with all other fitted numbers free.\n\
               others held: the same if all other numbers were known; 0.001 or less where the\n\
               likelihood has a step.\n";
-    let together = KnownTogether::all(fitted);
+    let together = CorrelatedPair::all(fitted);
     if !together.is_empty() {
         let _ = writeln!(
             text,

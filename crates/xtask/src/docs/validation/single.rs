@@ -43,7 +43,7 @@ struct Class {
     op: String,
     served: String,
     #[serde(flatten)]
-    side: Accuracies,
+    accuracies: Accuracies,
 }
 
 /// Predictions of the second half of a trace, with the given and with the fitted parameters.
@@ -213,9 +213,9 @@ without knowing the angle):
 }
 
 fn class(class: &Class) -> Vec<String> {
-    let requests = class.side.requests.to_string();
+    let requests = class.accuracies.requests.to_string();
     let mut cells = vec![class.op.clone(), class.served.clone(), requests];
-    cells.extend(figures(&class.side.model));
+    cells.extend(figures(&class.accuracies.model));
     cells
 }
 
