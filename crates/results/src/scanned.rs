@@ -32,9 +32,9 @@ pub struct ScanResults {
     pub trace_changes: Vec<String>,
     /// `outside` if the scheduler is outside the drive, `inside` if it is in the drive's firmware.
     pub place: &'static str,
-    /// The number of requests in the drive at a time; `None` for a scheduler inside the drive.
+    /// The maximum number of requests in the drive; `None` for a scheduler inside the drive.
     pub depth: Option<usize>,
-    /// True if the reads of a gap are on different tracks; `None` for a scheduler inside.
+    /// True if the reads of a gap are on different tracks; `None` for a scheduler inside the drive.
     pub one_per_track: Option<bool>,
     pub seed: u64,
     /// The time added to each predicted seek, as last adjusted.
@@ -99,7 +99,7 @@ pub struct Predictions {
     pub failures: u64,
     /// The number of requests that overtook others.
     pub reordered: u64,
-    /// The number of foreground requests that were chosen by block number instead.
+    /// The number of foreground requests that were chosen by block number, not by predicted time.
     pub by_block_number: u64,
 }
 
