@@ -48,15 +48,11 @@ impl CorrelatedPair {
 const LABEL: usize = 12;
 
 fn key(quantity: &Quantity) -> String {
+    let cylinders = |distance: &u32| with_noun(*distance, "cylinder");
     match quantity {
         Quantity::Key(key) => (*key).to_owned(),
-        Quantity::ReadSeek(distance) => {
-            format!("seek correction at {}", with_noun(*distance, "cylinder"))
-        }
-        Quantity::WriteSeek(distance) => format!(
-            "write seek correction at {}",
-            with_noun(*distance, "cylinder")
-        ),
+        Quantity::ReadSeek(distance) => format!("seek correction at {}", cylinders(distance)),
+        Quantity::WriteSeek(at) => format!("write seek correction at {}", cylinders(at)),
     }
 }
 

@@ -63,7 +63,7 @@ pub struct ScanResults {
     pub response_alone_ms: Option<f64>,
     pub response_alone_ci95_ms: Option<f64>,
     pub slowdown_share: Option<f64>,
-    /// Half the width of its 95 % confidence interval, from batches of nearly the same requests.
+    /// Half the width of its 95 % confidence interval, from batches with nearly the same requests.
     pub slowdown_ci95_share: Option<f64>,
     /// The number of gaps in which something was read.
     pub gaps: u64,

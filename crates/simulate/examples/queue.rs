@@ -46,7 +46,7 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Serves `count` requests of 64 clients.
+/// Serves `count` requests from 64 clients.
 fn serve_all(device: &mut impl Device, count: u64) -> Report {
     let disk = Disk {
         sectors: device.capacity(),

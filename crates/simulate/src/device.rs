@@ -54,7 +54,7 @@ pub(crate) trait Config: fmt::Debug + Send + Sync {
     /// behaviour. Fails if the device needs to know more than the one below it provides.
     fn build(&self, below: &Below<'_>, seed: u64) -> Result<BoxedDevice, InputError>;
 
-    /// Returns the number of its members. Their models may differ.
+    /// Returns the number of the device's members, whose models may differ.
     fn members(&self) -> usize {
         1
     }
@@ -64,7 +64,7 @@ pub(crate) trait Config: fmt::Debug + Send + Sync {
         false
     }
 
-    /// Returns the number of its blocks if the device below has `sectors`.
+    /// Returns the number of the device's blocks if the device below has `sectors`.
     fn capacity(&self, sectors: SectorCount) -> SectorCount {
         sectors
     }

@@ -29,7 +29,7 @@ pub struct GeneratedRequests {
     pub workload: Workload,
     /// The number of requests, including the warm-up; [`REQUESTS`] by default.
     pub requests: Option<u64>,
-    /// The seed of everything random.
+    /// The seed of all random numbers.
     pub seed: u64,
     /// The number of replications, each with its own seed; by default one run, with `seed`.
     pub replications: Option<u64>,
@@ -98,7 +98,7 @@ pub struct TraceReplay {
     pub fitting: Fitting,
     /// The times at which they are issued.
     pub issue: Issue,
-    /// The seed of everything random in a stack of devices.
+    /// The seed of all random numbers in a stack of devices.
     pub seed: u64,
 }
 

@@ -39,9 +39,9 @@ pub(super) const ENTRY: Entry = Entry {
             ),
             (
                 "rebuild=50%",
-                "share of the time, from 0.1 % to 100 %, spent on rebuilding the data of the first \
-                 failed disk onto a spare, stripe unit by stripe unit; the rebuild starts when the \
-                 disk fails or, if later, at the first request; without this parameter there is no \
+                "share of the time, from 0.1 % to 100 %, spent rebuilding the first failed disk's \
+                 data onto a spare, stripe unit by stripe unit; the rebuild starts when the disk \
+                 fails or, if later, at the first request; without this parameter there is no \
                  spare",
             ),
             (

@@ -36,8 +36,8 @@ pub(super) const ENTRY: Entry = Entry {
             ),
             (
                 "rebuild=50%",
-                "share of the time, from 0.1 % to 100 %, spent on rebuilding the data of the first \
-                 failed device onto a spare; the rebuild starts when the device fails or, if \
+                "share of the time, from 0.1 % to 100 %, spent rebuilding the first failed \
+                 device's data onto a spare; the rebuild starts when the device fails or, if \
                  later, at the first request, and pauses after each step of 64 KiB; without this \
                  parameter there is no spare",
             ),
@@ -53,8 +53,7 @@ pub(super) const ENTRY: Entry = Entry {
 pub(super) const QUEUE: Parameter = (
     "queue=independent",
     "where reads wait: in the queue of the device that the routing chooses (independent), or in \
-     one queue that both serve (shared); with routing=affinity each device serves only its own \
-     part",
+     one queue that both serve (shared); with routing=affinity each serves only its own part",
 );
 pub(super) const ROUTING: Parameter = (
     "routing=cyclic",

@@ -52,8 +52,8 @@ pub(super) const ENTRY: Entry = Entry {
             ),
             (
                 "rebuild=50%",
-                "with adu or ad-cp: the share of the time spent on rebuilding the data of the \
-                 first failed disk onto a spare, as for mirror",
+                "with adu or ad-cp: the share of the time spent rebuilding the first failed disk's \
+                 data onto a spare, as for mirror",
             ),
             (
                 "battery_fails=10min",

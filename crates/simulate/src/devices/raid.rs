@@ -47,7 +47,7 @@ pub(super) const TEN: Entry = Entry {
             ),
             (
                 "rebuild=50%",
-                "share of the time, from 0.1 % to 100 %, spent on rebuilding the data of the first \
+                "share of the time, from 0.1 % to 100 %, spent rebuilding the data of the first \
                  failed disk of each pair onto a spare for that pair, stripe unit by stripe unit; \
                  the rebuild starts when the disk fails or, if later, at the first request; \
                  without this parameter there are no spares",
@@ -78,9 +78,9 @@ pub(super) const FIVE: Entry = Entry {
             ),
             (
                 "rebuild=50%",
-                "share of the time, from 0.1 % to 100 %, spent on rebuilding the data of the first \
-                 failed disk onto a spare; the rebuild starts when the disk fails or, if later, at \
-                 the first request, and pauses after each row; without this parameter there is no \
+                "share of the time, from 0.1 % to 100 %, spent rebuilding the first failed disk's \
+                 data onto a spare; the rebuild starts when the disk fails or, if later, at the \
+                 first request, and pauses after each row; without this parameter there is no \
                  spare",
             ),
         ],

@@ -16,7 +16,7 @@ const HANDWRITTEN: &[&str] = &[
     "rs", "toml", "md", "py", "pyi", "sh", "yml", "yaml", "html", "js",
 ];
 
-/// Each is split in two, so that the check does not report this file.
+/// Notes of unfinished work, each split in two so that the check does not report this file.
 const NOTES: &[&str] = &[
     concat!("FIX", "ME"),
     concat!("TO", "DO"),
