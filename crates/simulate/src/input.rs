@@ -73,7 +73,7 @@ impl GeneratedRequests {
         if all.saturating_mul(pause.as_ns().into()) > LONGEST_NS {
             let several = self.replications;
             let together = several.map_or("", |_| ", all replications together");
-            let expected = format!("a run of less than 146 years at {pause} a request{together}");
+            let expected = format!("a run of less than 146 years at {pause} per request{together}");
             return Err(Error::argument("requests", requests.to_string(), expected));
         }
         if warm_up >= requests {
