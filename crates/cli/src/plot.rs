@@ -157,7 +157,7 @@ pub fn loads(compared: &Comparison) -> String {
         ),
         x: "Disk".to_owned(),
         groups: groups.collect(),
-        y: Axis::linear("Load, as a multiple of that without failures"),
+        y: Axis::linear("Load relative to the load without failures"),
         series_heading: "Layout".to_owned(),
         series: [normal].into_iter().chain(degraded).collect(),
     };

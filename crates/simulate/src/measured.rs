@@ -65,9 +65,9 @@ pub struct MeasuredTrace {
     pub notes: Vec<String>,
 }
 
-/// Reads `rows` of the trace in `file`. Fails if the trace is invalid, lacks responses, pauses or
-/// these rows, or has a request beyond the end of the drive, or if traces cannot express the
-/// drive's sectors.
+/// Reads `rows` of the trace in `file`. Fails if the trace is invalid or lacks responses, pauses or
+/// these rows, if a request is beyond the end of the drive, or if traces cannot express the drive's
+/// sectors.
 pub fn read(
     file: &str,
     options: &ReadOptions,
@@ -138,7 +138,7 @@ fn measured_row(
         let limitation = if format.carries.contains("no responses") {
             "does not carry"
         } else {
-            "can carry, but not for this request: in a trace of events its completion is missing"
+            "can carry but lacks for this request: in a trace of events, its completion is missing"
         };
         let name = format.name;
         let needed = "measured responses, and pauses or arrivals";

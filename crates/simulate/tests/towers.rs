@@ -215,16 +215,17 @@ fn policies_learn_no_positions_through_a_queue() {
     let lacks = |what| format!("{what}, which host does not provide");
     assert_eq!(
         refusal(tower, "sptf"),
-        lacks("policy sptf needs positioning times") + "; put it inside: host(policy=sptf, ...)"
+        lacks("policy sptf needs positioning times")
+            + "; put the policy inside: host(policy=sptf, ...)"
     );
     assert_eq!(
         refusal(tower, "look(by=map)"),
         lacks("policy look(by=map) needs the cylinders of blocks")
-            + "; put it inside: host(policy=look(by=map), ...)"
+            + "; put the policy inside: host(policy=look(by=map), ...)"
     );
     let pair = refusal("throttle(rate=90/s, drive=mirror(drive=hp-c2247))", "satf");
     assert!(
-        pair.ends_with("mirror does not provide; put it inside: mirror(policy=satf, ...)"),
+        pair.ends_with("mirror does not provide; put the policy inside: mirror(policy=satf, ...)"),
         "{pair}"
     );
     run(

@@ -133,7 +133,7 @@ fn invalid_scans_are_refused() {
                 "scan",
                 "sim:mirror(drive=faults(spikes=\"1% for 5ms\", drive=hp-c2247))",
             ],
-            "without faults in front of each",
+            "without faults in front of the drives",
         ),
         (
             &[
