@@ -112,7 +112,7 @@ impl Study {
     ) -> Result<Self, InputError> {
         let source = StudyText { file, text };
         if !is_folder_name(name) {
-            let expected = "a name for the folder of its results, not a path";
+            let expected = "a name for the results folder, not a path";
             return Err(InputError::new("study", name, expected));
         }
         let parsed = || toml::from_str(text).map_err(|error| source.syntax_error(&error));

@@ -42,7 +42,7 @@ pub(super) const INFO: MeasureInfo = MeasureInfo {
             let (share, all) = (2 * number + 1, 2 * ANGLES);
             Column::measured(
                 &format!("positioning_ms_at_{number:02}"),
-                &format!("Mean time until {share}/{all} revolution on, ms"),
+                &format!("Mean time to an angle of {share}/{all} revolution, ms"),
             )
         }));
         columns
@@ -122,7 +122,7 @@ pub(super) const DRAIN: MeasureInfo = MeasureInfo {
             ("drain_ms", "Time until the last is finished, ms"),
             (
                 "drain_ms_per_request",
-                "Time until the last is finished, ms a request",
+                "Time until the last is finished, ms per request",
             ),
         ])
     },
