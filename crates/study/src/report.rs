@@ -20,7 +20,7 @@ use crate::results::Results;
 use crate::studies;
 use charts::Drawing;
 
-/// An HTML page that needs no other file, and its drawings. Equal results give equal bytes.
+/// An HTML page that needs no other file, and its drawings. The same results give the same bytes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Report {
     /// The page, which is also well-formed XML.

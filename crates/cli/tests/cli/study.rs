@@ -292,7 +292,7 @@ fn a_damaged_run_is_simulated_again() {
             .output()
             .unwrap();
         let text = String::from_utf8(output.stderr).unwrap();
-        let warning = format!("warning: {}:2: damaged line, its run is ignored\n", store);
+        let warning = format!("warning: {}:2: damaged line: its run is ignored\n", store);
         assert!(text.starts_with(&warning), "{text}");
         assert_eq!(output.status.success(), succeeds, "{text}");
     }

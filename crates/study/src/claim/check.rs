@@ -349,8 +349,8 @@ pub(super) const AT_LEAST: Key = (
 pub(super) const AT_MOST: Key = ("at_most", "the upper bound");
 pub(super) const TIE: Key = (
     "tie = \"0 %\"",
-    "an interval that contains a bound holds if it extends beyond it by at most this percentage of \
-     the bound",
+    "the claim also holds if an interval contains a bound but extends beyond it by at most this \
+     percentage of the bound",
 );
 
 pub(super) struct Subject {
@@ -376,7 +376,7 @@ impl Subject {
 }
 
 /// Prefixes of metrics that grow with the queue: larger in a saturated cell than in any other.
-/// Saturation says nothing about other metrics, such as hit rates and components of service time.
+/// Saturation says nothing about other metrics, such as hit rates and parts of the service time.
 const UNBOUNDED: &[&str] = &[
     "response_ms_",
     "reads_response_ms_",

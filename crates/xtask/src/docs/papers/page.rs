@@ -63,9 +63,9 @@ pub fn index(papers: &[(&Paper, Vec<Section<'_>>)]) -> String {
 /// Causes, as studies name them.
 const CAUSES: [&str; 5] = [
     "our reading",
-    "other workload",
-    "the paper's own",
-    "other trace",
+    "different workload",
+    "inconsistent paper",
+    "different trace",
     "model-defect",
 ];
 
