@@ -443,7 +443,10 @@ impl Core {
             None => {
                 let disconnected = media.called + self.costs.read_disconnect.after(self.last.op);
                 let enough = data.after(mark).unwrap_or(media.called);
-                (enough.max(disconnected).max(self.bus_free), self.path.reselect[0])
+                (
+                    enough.max(disconnected).max(self.bus_free),
+                    self.path.reselect[0],
+                )
             }
         };
         let start = bus + connect;
