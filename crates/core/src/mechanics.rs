@@ -49,7 +49,7 @@ impl Position {
 pub struct Approach {
     /// Arm movement, including an overlapping head switch.
     pub seek: Span,
-    /// Head switch without arm movement, and write settle; an effective value may be negative.
+    /// Head switch without arm movement, and write settle, which may be specified as negative.
     pub settle: Span,
     /// Wait for data to write, with the head over the track.
     pub hold: Span,
@@ -280,9 +280,9 @@ impl Piece {
 }
 
 impl Mechanism {
-    /// Returns the transfer of the first of `blocks`, up to a gap or the end of the track, and the
-    /// approach of the head from `from`. The transfer does not begin before `ready`. If it
-    /// `continues` from another track, it skips the settle at the beginning of a request.
+    /// Returns the transfer that begins with the first of `blocks` and ends at a gap or the end of
+    /// the track, and the head's approach from `from`. The transfer does not begin before `ready`.
+    /// If it `continues` from another track, the settle time at the start of a request is left out.
     #[inline(always)]
     pub fn piece(
         &self,
@@ -334,9 +334,9 @@ const GRACE: u64 = 1 << 44;
 
 /// A platter that rotates at a constant rate from a known angle.
 ///
-/// Finding an angle takes one multiplication, whose result wraps like the platter. The phase is
-/// valid for all instants, because rounding the rate changes the period by less than one part in
-/// 10^12.
+/// Finding an angle takes one multiplication, whose result wraps around once per revolution. The
+/// phase is valid for all instants, because rounding the rate changes the period by less than one
+/// part in 10^12.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rotation {
     /// Units of 2^-64 revolutions per nanosecond.

@@ -273,7 +273,7 @@ impl FromIterator<Span> for SortedSpans {
 /// defined in worthington94 section 4.1.
 ///
 /// # Cost
-/// One step per order statistic of either sample; no memory.
+/// One step per order statistic of either sample; no extra memory.
 ///
 /// # When it is bad
 /// A model that permutes the response times of requests has demerit zero.

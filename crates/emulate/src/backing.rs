@@ -96,7 +96,7 @@ impl Backing for Single {
 
 /// Stores the data of blocks. Blocks that were never written read as zeros.
 pub trait Store: Send {
-    /// Reads the blocks from `at` on into `data`, which is filled with zeros beforehand.
+    /// Reads the blocks that start at `at` into `data`, which is filled with zeros beforehand.
     fn read(&mut self, at: Lbn, data: &mut [u8]) -> Result<(), Unavailable>;
 
     /// Writes `data`, a whole number of blocks, at `at`.
@@ -111,7 +111,7 @@ pub trait Store: Send {
     }
 
     /// Called when the device has received a write or a flush. `data` will be stored with
-    /// [`Self::write`] once the device has completed the write; `data` is empty if they are already
+    /// [`Self::write`] once the device has completed the write; `data` is empty if it is already
     /// stored.
     fn submitted(&mut self, _request: &Request, _data: Vec<u8>) {}
 

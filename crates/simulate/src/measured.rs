@@ -66,8 +66,8 @@ pub struct MeasuredTrace {
 }
 
 /// Reads `rows` of the trace in `file`. Fails if the trace is invalid or lacks responses, pauses or
-/// these rows, if a request is beyond the end of the drive, or if traces cannot express the drive's
-/// sectors.
+/// these rows, if a request is beyond the end of the drive, or if the drive's sector size neither
+/// divides nor is a multiple of the block size of traces.
 pub fn read(
     file: &str,
     options: &ReadOptions,
@@ -297,7 +297,7 @@ pub struct FitNames<'a> {
     pub trace: &'a str,
     /// The name or the file of the fitted drive.
     pub output: &'a str,
-    /// The rows to which it is fitted.
+    /// The rows to which the drive is fitted.
     pub rows: RowRange,
 }
 

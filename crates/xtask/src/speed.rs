@@ -170,7 +170,7 @@ const GENERATED: &[(&str, &str)] = &[
     ("draw-zipf", "deterministic(rate=60/s) zipf(exponent=1)"),
 ];
 
-/// The formats whose readers are counted: all those that the example can write.
+/// The formats whose readers are counted: all those that the example `readers` can write.
 const READ: &str = "measured disksim spc msr fio-iolog mqsim systor17 alibaba tencent fio-latency \
     blkparse srt vscsi blktrace";
 

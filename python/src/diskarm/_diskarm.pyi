@@ -386,14 +386,14 @@ def distributions(title: str, note: str, curves: Sequence[tuple[str, Sequence[fl
 def validate(
     drive: Drive, file: str, reading: Reading, rows: str, locked: bool
 ) -> dict[str, Any]:
-    """Replays the trace in file and compares the responses; or, if locked, predicts each
-    response from earlier ones.
+    """Replays the trace in `file` and compares the responses or, if `locked` is set, predicts
+    each response from earlier ones.
     """
 
 def calibrate(
     drive: Drive, file: str, reading: Reading, rows: str, name: str
 ) -> tuple[Drive, dict[str, Any], list[str]]:
-    """Fits drive to the trace in file; returns the fitted drive, which is called `name`, the
+    """Fits `drive` to the trace in `file`; returns the fitted drive, which is called `name`, the
     metrics, and warnings.
     """
 

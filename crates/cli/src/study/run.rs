@@ -144,7 +144,7 @@ fn folder(
     Ok(Folder::new(&selection.folder(study), "--output", inputs)?)
 }
 
-/// Opens the runs in `folder`; warns about those that cannot be used.
+/// Opens the store of runs in `folder`; warns about runs that cannot be used.
 fn open_store(folder: &Folder) -> Result<Store, Error> {
     let store = Store::open(folder)?;
     let (path, foreign) = (folder.path().display(), store.foreign_count());
@@ -287,7 +287,7 @@ fn open_page(path: &Path) {
     output::print_notes(&[format!("--open: {OPENER} did not open the report: {why}")]);
 }
 
-/// The form of studies, and the folder of their results.
+/// How to run studies (short form, traces, parallel cells), and the folder for their results.
 #[derive(clap::Args)]
 pub struct Selection {
     /// Run the short form of the study

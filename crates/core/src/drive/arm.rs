@@ -15,7 +15,8 @@ pub(super) enum Arm {
 }
 
 impl Arm {
-    /// Interrupts the arm at `at`; returns its position after its sector or required read-ahead.
+    /// Interrupts the arm at `at`; returns its position after the current sector or required
+    /// read-ahead.
     #[inline(always)]
     pub fn call(&mut self, mechanism: &Mechanism, at: Instant, rules: &spec::Buffer) -> Position {
         let at = self.released(mechanism, at, rules);
@@ -38,7 +39,7 @@ impl Arm {
         }
     }
 
-    /// Returns the position of the head if interrupted at `at`. The pass has been advanced to `at`.
+    /// Returns the head's position if interrupted at `at`, to which a pass must have been advanced.
     #[inline(always)]
     fn position(&self, at: Instant, rules: &spec::Buffer) -> Position {
         match self {

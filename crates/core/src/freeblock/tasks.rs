@@ -239,7 +239,7 @@ impl Tasks {
 }
 
 impl Task {
-    /// Returns the number of wanted blocks on a track, and the number of their stretches.
+    /// Returns the number of wanted blocks on a track, and how many stretches they form.
     fn on_track(&self, map: &TrackMap, number: usize) -> (u32, u32) {
         let runs = map.runs(number).iter();
         let stretches = runs.flat_map(|run| self.wanted.runs_in(run.first, run.end()));

@@ -368,7 +368,7 @@ impl Plan {
         })
     }
 
-    /// Returns all exported blocks in order, each counted by a grid of its zone.
+    /// Returns all exported blocks in order, as pieces that each refer to one grid of their zone.
     pub(super) fn pieces(&self) -> Pieces {
         let mut list = PieceList::default();
         let mut block = 0;

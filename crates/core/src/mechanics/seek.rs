@@ -15,7 +15,7 @@ pub struct SeekTimes {
     zero_row: u32,
     /// By distance, the shortest movement of any kind over at least that distance.
     min: Arc<[u32]>,
-    /// The row for distance zero in a continuing transfer, which skips the settle of a request.
+    /// The row for distance zero in a continuing transfer, without a request's initial settle.
     onward: SeekEntry,
 }
 
@@ -71,7 +71,7 @@ impl SeekTimes {
     }
 
     /// Returns the time of the arm movement between two cylinders, and the additional time of head
-    /// switch and settle. The sum is never negative. If `continues`, a request's settle is skipped.
+    /// switch and settle. The sum is never negative. If `continues`, there is no initial settle.
     #[inline]
     pub fn parts(
         &self,

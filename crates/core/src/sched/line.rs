@@ -79,7 +79,7 @@ impl Line {
 /// The block of the previous request from which distances are measured (worthington94 section 6.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
-    /// The first block, so that an upward sweep has not passed requests for overlapping blocks.
+    /// The first block, so that an upward sweep still finds requests that overlap the previous one.
     First,
     Last,
 }

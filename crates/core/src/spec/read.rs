@@ -60,8 +60,8 @@ fn read(value: &Node<'_>, kind: KeyKind, spec: &Spec) -> Result<Value, InputErro
     })
 }
 
-/// A specification with the line of each key, so that errors found by a later stage (the layout, or
-/// zones that do not add up to the capacity) are reported like errors of the parser.
+/// A specification with the line of each key, so that errors found by a later stage (such as the
+/// layout, if zones do not add up to the capacity) are reported like errors of the parser.
 pub struct Document<'a> {
     /// The specification as it was parsed.
     pub spec: Spec,

@@ -158,7 +158,7 @@ struct Zone {
 }
 
 impl Datasheet {
-    /// Returns the text of a specification, with remarks on assumed values, and the parsed one.
+    /// Returns the text of a specification, with remarks on assumed values, and the parsed form.
     ///
     /// All zones except the innermost have the same number of tracks, and together they hold
     /// exactly the capacity. The number of sectors per track changes in equal steps, so that
@@ -243,7 +243,7 @@ impl Datasheet {
             let expected = "a time from 0.001 ms to the value of seek";
             return error("track_to_track", found, expected);
         }
-        // At these bounds, a seek over a third of the cylinders takes as long as over one or all.
+        // At these bounds, a seek over a third of the cylinders takes as long as one over 1 or all.
         let shortest = (27.0 * mean_ms - 8.0 * single) / 19.0;
         let longest = (27.0 * mean_ms - 23.0 * single) / 4.0;
         let full_ms = Figure::new(self.full_stroke.map(ms), (2.0 * mean_ms).min(longest));

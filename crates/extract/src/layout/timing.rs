@@ -120,7 +120,8 @@ pub(crate) const UNKNOWN_SLIPS: &str = "It is not known which sectors are slippe
 
 pub(super) struct TimingLocator<'d, 't> {
     pub phases: Phases<'d, 't>,
-    /// Number of sectors per track without blocks, once known, if checks distinguish only tracks.
+    /// Sectors of each track that hold no block, once known; used if checks distinguish only
+    /// tracks.
     spare: Option<u64>,
     /// True if `spare` is assumed to be zero.
     assumes_no_spares: bool,
@@ -311,7 +312,7 @@ impl<'d, 't> TimingLocator<'d, 't> {
         if before.is_none() {
             return self.first_pattern(runs, patterns);
         }
-        // A zone begins with a cylinder if possible.
+        // If possible, choose a pattern in which the zone begins at the start of a cylinder.
         let mut positions = patterns.iter().map(|pattern| pattern.position);
         let whole = positions.position(|position| position < sectors);
         Ok(patterns.swap_remove(whole.unwrap_or(0)))

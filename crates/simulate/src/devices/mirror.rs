@@ -92,7 +92,7 @@ const PIVOT_OF_ARRAY: &str = "capacities, or a share of the blocks above 0 % and
 const ROUTINGS: &[&str] = &[
     "uniform", "cyclic", "jsq", "srt", "olr", "minr", "mins", "affinity",
 ];
-/// The size of the parts within which the order stays the same, in bytes: several tracks.
+/// The default `unit` of a transposed layout, in bytes: large enough to span several tracks.
 const UNIT_BYTES: u64 = 1 << 20;
 const REBUILD_STEP_BYTES: u64 = 64 << 10;
 

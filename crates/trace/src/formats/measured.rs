@@ -25,8 +25,8 @@ use crate::text::TextRows;
 ///
 /// # Origin
 /// The format of the validation measurements published with DiskSim 4.0. Requests were issued one
-/// at a time, so a record has no arrival. If the measurement was never interrupted, its issue time
-/// is the sum of all earlier responses and pauses; the replay must decide whether that is so.
+/// at a time, so a record has no arrival. If the measurement was not interrupted, a request's issue
+/// time is the sum of all earlier responses and pauses; the replay must decide if that is so.
 ///
 /// # When it is bad
 /// Quotes, and spaces around commas, are refused. A last row truncated within its last digits looks

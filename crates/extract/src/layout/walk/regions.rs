@@ -58,7 +58,7 @@ impl<L: BlockLocator> Walk<'_, L> {
     }
 
     /// Returns true if the few positions missing at the end of the last region are spares. If
-    /// checks do not resolve sectors, they may be slips, which are also recorded there.
+    /// checks do not resolve sectors, these positions may be slips, which are also recorded there.
     pub(super) fn is_regular(&mut self, rule: RegionRule) -> Result<bool, Error> {
         if self.resolves_sectors() || rule.spares > MAX_SLIPS || rule.front {
             return Ok(true);

@@ -1,4 +1,4 @@
-//! Tables 3 to 22 of worthington96, compared with what the suite finds in models of these drives.
+//! Compares tables 3 to 22 of worthington96 with what the suite finds in models of its drives.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -269,7 +269,7 @@ impl Value {
 }
 
 impl Spec {
-    /// Returns the value with this name in the file of the paper's tables, shown with `decimals`.
+    /// Returns the value that `paper.toml` calls `name`, formatted with `decimals` decimal places.
     ///
     /// A name is a key or a value derived from keys: `capacity`, in gigabytes; `rpm`; `slipping`, a
     /// unit or none; `sparing`; `segment-kib`; `read-ahead-kib`; `reserved-cylinders`.
