@@ -96,7 +96,7 @@ pub fn run(
             (Some(event), arrival) if arrival.is_none_or(|at| event <= at) => {
                 // Borrowed, because moving it would copy the whole completion.
                 if let Some(completion) = &device.advance(event) {
-                    assert!(outstanding > 0, "completed twice: {completion:?}");
+                    assert!(outstanding > 0, "was not outstanding: {completion:?}");
                     outstanding -= 1;
                     observer.completed(completion);
                     if observer.is_over() {
@@ -119,7 +119,7 @@ pub fn run(
     observer.all_completed(device);
     while let Some(event) = device.next_event() {
         let done = device.advance(event);
-        assert!(done.is_none(), "completed twice: {done:?}");
+        assert!(done.is_none(), "was not outstanding: {done:?}");
     }
     Ok(())
 }

@@ -466,11 +466,13 @@ fn wrong_pairs_are_refused_in_one_line() {
         ),
         (
             "mirror(routing=srt, policy=satf, drive=hp-c2247)",
-            "drive: mirror.policy: found satf, expected fcfs, which routing=srt simulates",
+            "drive: mirror.policy: found satf, expected fcfs, the only policy that routing=srt can \
+             simulate",
         ),
         (
             "mirror(routing=minr, drive=hp-c2247)",
-            "drive: mirror.policy: found fcfs, expected satf, which routing=minr simulates",
+            "drive: mirror.policy: found fcfs, expected satf, the only policy that routing=minr \
+             can simulate",
         ),
         (
             "mirror(routing=olr, drive=host(drive=hp-c2247))",

@@ -332,7 +332,7 @@ fn a_successful_run_writes_a_drive_and_prints_its_findings() {
     let origin = spec.source.origin.replace('\n', " ");
     let range = format!(
         "Fitted with `diskarm calibrate` to 500 rows (0..500) of the trace synthetic-hp-c2247.csv, \
-         beginning with {guess}."
+         starting from the drive {guess}, whose origin is:"
     );
     assert!(origin.starts_with(&range), "{origin}");
     assert!(stdout(&["drives", "show", &output]).contains("my c2247"));

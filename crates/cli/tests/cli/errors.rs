@@ -347,8 +347,8 @@ fn a_format_with_responses_may_lack_them() {
         (
             "issued.blkparse",
             rows.as_str(),
-            "which the format blkparse can carry but lacks for this request: in a trace of \
-             events, its completion is missing",
+            "which the format blkparse can carry, but which this request lacks: a trace of \
+             events does not show it complete",
         ),
         (
             "plain.disksim",

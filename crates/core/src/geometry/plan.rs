@@ -245,7 +245,7 @@ impl Plan {
             if zone.reserved > mapped {
                 let spares = g.zones[index].spares;
                 let expected = format!(
-                    "at most {mapped}, the sectors of the zone that spares = {spares} leave"
+                    "at most {mapped}, the sectors that remain in the zone with spares = {spares}"
                 );
                 let (field, reserved) = ("reserved_sectors", zone.reserved);
                 return Err(zone_error(index, field, reserved, expected));

@@ -167,7 +167,7 @@ fn two_piece(table: &Node<'_>) -> Result<SeekCurve, InputError> {
         single: table.maybe("single", tree::time)?,
     };
     let first = table.maybe("first_ms", |value| {
-        let expected = "a list of times in ms, one cylinder first";
+        let expected = "a list of times in ms, for seeks of 1, 2, 3 cylinders and so on";
         match tree::list(value, expected, tree::bare_ms)? {
             times if times.is_empty() => Err(value.error(expected)),
             times => Ok(times),
@@ -206,7 +206,7 @@ fn three_point(table: &Node<'_>) -> Result<SeekCurve, InputError> {
         let value = table.get(key);
         let time = tree::time(&value)?;
         if time < min {
-            return Err(value.error(format!("a time of {min} or more, as for the shorter seek")));
+            return Err(value.error(format!("at least {min}, the time of the shorter seek")));
         }
         min = time;
         Ok(time)

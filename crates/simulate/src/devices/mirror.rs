@@ -65,11 +65,11 @@ pub(super) const ROUTING: Parameter = (
      30 % of the blocks to the first device, affinity(pivot=capacities) half of them, and \
      affinity(pivot=cylinders) those in the first half of the cylinders; `diskarm queueing` \
      computes the pivots for equal utilisations and for the shortest mean response. \
-     affinity(relaxed=2) sends a read to the other device if its own has over 2 more requests \
-     waiting or, with queue=shared, if more than 2 wait for its own and none for the other. For \
-     each read, srt, olr, minr and mins simulate the service of all waiting requests on copies of \
-     the devices: with 32 requests outstanding, srt and olr take about 10 times as long as jsq, \
-     minr and mins 25 times, and more with longer queues",
+     affinity(relaxed=2) sends a read to the other device if more than 2 more requests wait for \
+     its own than for the other or, with queue=shared, if more than 2 wait for its own and none \
+     for the other. For each read, srt, olr, minr and mins simulate the service of all waiting \
+     requests on copies of the devices: with 32 requests outstanding, srt and olr take about 10 \
+     times as long as jsq, minr and mins 25 times, and more with longer queues",
 );
 pub(super) const LAYOUT: Parameter = (
     "layout=normal",
@@ -138,7 +138,7 @@ pub(super) fn mirroring(
     if let Some((needed, name)) = routing.and_then(Routing::rehearsed)
         && policy.to_string() != needed
     {
-        let expected = format!("{needed}, which routing={name} simulates");
+        let expected = format!("{needed}, the only policy that routing={name} can simulate");
         return Err(InputError::shown(args.field("policy"), policy, expected));
     }
     let writes = args.maybe("complete", "both or first", |text| match text {

@@ -185,7 +185,7 @@ impl<'a> Node<'a> {
 pub(super) fn text(value: &Node<'_>) -> Result<String, InputError> {
     match value.string().map(str::trim) {
         Some(text) if !text.is_empty() => Ok(text.to_owned()),
-        _ => Err(value.error("a string in quotes")),
+        _ => Err(value.error("a non-empty string in quotes")),
     }
 }
 
@@ -208,7 +208,7 @@ pub(super) fn policy(value: &Node<'_>) -> Result<PolicyConfig, InputError> {
     text.parse().map_err(|error: InputError| {
         value.error(match error.field.as_str() {
             "policy" => error.expected,
-            field => format!("for {field}: {}", error.expected),
+            field => format!("{} (for {field})", error.expected),
         })
     })
 }
