@@ -299,8 +299,9 @@ fn clock(text: &mut String, fitted: &Calibration) {
             breaks,
         } => writeln!(
             text,
-            "clock       unbroken (phase concentration {concentration:.4}; angle lost {breaks} \
-             times)\nperiod      {:.3} us ({:.3} rpm), initially at {:.4} of a revolution",
+            "clock       unbroken (phase concentration {concentration:.4}; angle lost {})\n\
+             period      {:.3} us ({:.3} rpm); initial phase {:.4} revolutions",
+            with_noun(breaks, "time"),
             period_ns / 1e3,
             60e9 / period_ns,
             phase.as_revolutions()
@@ -327,7 +328,8 @@ pub fn warnings(fitted: &Calibration, rows: usize, trace: &str) -> Vec<String> {
         ),
         Clock::Unbroken { breaks: 0, .. } => {}
         Clock::Unbroken { breaks, .. } => warnings.push(format!(
-            "the clock has steps: the angle of the platter was lost and recovered {breaks} times"
+            "the clock has steps: the angle of the platter was lost and recovered {}",
+            with_noun(breaks, "time")
         )),
     }
     let numbers = fitted.fitted.len() + fitted.undetermined.len();

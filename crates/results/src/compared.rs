@@ -111,8 +111,8 @@ const HEADING: &str =
     "                measured simulated  demerit             sd   floor floor_phase
        requests      _ms       _ms      _ms      %     _ms     _ms         _ms
 ";
-const RESIDUALS: &str = "                                          measured simulated  demerit
-from the previous request's end  requests      _ms       _ms      _ms
+const RESIDUALS: &str = "                                           measured simulated  demerit
+op     position       outcome     requests      _ms       _ms      _ms
 ";
 
 /// Formats two tables for each trace, at most 80 columns wide.

@@ -66,7 +66,7 @@ pub trait PowerControl {
         let losses = self.revert_writes(cut);
         let known = losses.as_ref().copied().unwrap_or_default();
         self.switch().record_cut(known);
-        let store_error = |error| format!("the store failed: {error}");
+        let store_error = |error| format!("I/O error in the store: {error}");
         losses.map(Reply::PowerCut).map_err(store_error)
     }
 

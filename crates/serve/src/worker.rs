@@ -493,7 +493,7 @@ impl<S: Session> Connection<S> {
         let mut sent_at = HostInstant::now();
         loop {
             let filled = service.fill(&mut self.session);
-            filled.map_err(|_| io::Error::other("the store failed in the middle of a reply"))?;
+            filled.map_err(|_| io::Error::other("I/O error in the store during a reply"))?;
             if self.session.output().is_empty() {
                 break;
             }

@@ -72,8 +72,8 @@ impl GeneratedRequests {
         let all = i128::from(requests) * i128::from(self.replications.unwrap_or(1));
         if all.saturating_mul(pause.as_ns().into()) > LONGEST_NS {
             let several = self.replications;
-            let together = several.map_or("", |_| ", all replications together");
-            let expected = format!("a run of less than 146 years at {pause} per request{together}");
+            let over = several.map_or("", |_| ", over all replications");
+            let expected = format!("less than 146 years of requests at {pause} each{over}");
             return Err(Error::argument("requests", requests.to_string(), expected));
         }
         if warm_up >= requests {

@@ -466,13 +466,11 @@ fn wrong_pairs_are_refused_in_one_line() {
         ),
         (
             "mirror(routing=srt, policy=satf, drive=hp-c2247)",
-            "drive: mirror.policy: found satf, expected fcfs, the only policy that routing=srt can \
-             simulate",
+            "drive: mirror.policy: found satf, expected fcfs: routing=srt simulates no other",
         ),
         (
             "mirror(routing=minr, drive=hp-c2247)",
-            "drive: mirror.policy: found fcfs, expected satf, the only policy that routing=minr \
-             can simulate",
+            "drive: mirror.policy: found fcfs, expected satf: routing=minr simulates no other",
         ),
         (
             "mirror(routing=olr, drive=host(drive=hp-c2247))",

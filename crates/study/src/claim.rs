@@ -341,7 +341,7 @@ impl KnownReason {
         match (self.at_least, self.at_most) {
             (Some(min), Some(max)) if min <= max => Ok(()),
             (Some(min), Some(max)) => {
-                let expected = format!("a number up to at_most, {max}");
+                let expected = format!("a number no greater than at_most = {max}");
                 Err(at.part("at_least").error(min, expected))
             }
             (None, None) if self.saturated => Ok(()),

@@ -177,7 +177,7 @@ fn links(claims: &[JudgedClaim<'_>]) -> Option<Html> {
         Html::from([Html::text(" "), link])
     });
     let links: Vec<Html> = links.collect();
-    let words = Html::text("To look at:");
+    let words = Html::text("Claims to look at:");
     (!links.is_empty()).then(|| [words].into_iter().chain(links).collect())
 }
 

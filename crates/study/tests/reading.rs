@@ -341,7 +341,7 @@ const WRONG: &[(&str, &str, &str)] = &[
     (
         "at_most = 1",
         "at_most = 1\nat_least = 2",
-        "found 2, expected a number up to at_most, 1",
+        "found 2, expected a number no greater than at_most = 1",
     ),
     (
         "at_most = 1",

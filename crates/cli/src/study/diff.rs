@@ -180,7 +180,8 @@ fn verdicts(before: &[Claim], after: &[Claim]) -> String {
             let (from, to) = (&old.verdict, &claim.verdict);
             text += &format!("\n  {from} in A, {to} in B\n");
             text += &prose::wrapped(&claim.says, 4);
-            text += &prose::wrapped(&format!("ours {} in A, {} in B", old.ours, claim.ours), 4);
+            let ours = format!("our result: {} in A, {} in B", old.ours, claim.ours);
+            text += &prose::wrapped(&ours, 4);
         }
     }
     text

@@ -82,14 +82,12 @@ pub fn run(args: &Run) -> Result<(), Error> {
 pub fn report(args: &Report) -> Result<(), Error> {
     let study = args.selection.study(&args.study)?;
     let path = args.selection.folder(&study);
-    let missing_results = || {
-        Error::Failed(format!(
-            "{} lacks results of some cells: `diskarm study run` simulates them",
-            path.display()
-        ))
+    let missing = |what| {
+        let path = path.display();
+        Error::Failed(format!("{path} {what}: run `diskarm study run` first"))
     };
     if !path.is_dir() {
-        return Err(missing_results());
+        return Err(missing("does not exist"));
     }
     let runner = Runner::new(&study)?;
     let inputs = slice::from_ref(&args.study);
@@ -97,7 +95,7 @@ pub fn report(args: &Report) -> Result<(), Error> {
     let mut store = open_store(&folder)?;
     let results = runner
         .stored_results(&mut store)?
-        .ok_or_else(missing_results)?;
+        .ok_or_else(|| missing("has no results for some cells"))?;
     write_results(&study, &results, &folder)
 }
 

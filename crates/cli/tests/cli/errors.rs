@@ -67,8 +67,8 @@ fn flags_with_invalid_values() {
     );
     assert_eq!(
         random(&["--requests", "10000000000000", "--rate", "1/s"]),
-        "--requests: found \"10000000000000\", expected a run of less than 146 years at 1000 ms \
-         per request"
+        "--requests: found \"10000000000000\", expected less than 146 years of requests at 1000 ms \
+         each"
     );
     assert_eq!(
         random(&["--rate", "3/x"]),

@@ -260,7 +260,7 @@ fn an_interrupted_study_reports_finished_cells() {
 fn a_report_needs_simulated_cells() {
     let place = Place::new("report", SMALL);
     let text = place.error_line("report");
-    assert!(text.contains("lacks results of some cells"), "{text}");
+    assert!(text.contains("does not exist: run"), "{text}");
     assert!(
         !fs::exists(place.path("out/small")).unwrap(),
         "a report made a folder"

@@ -15,8 +15,7 @@ pub(super) enum Arm {
 }
 
 impl Arm {
-    /// Interrupts the arm at `at`; returns its position after the current sector or required
-    /// read-ahead.
+    /// Interrupts the arm; returns its position after the current sector or required read-ahead.
     #[inline(always)]
     pub fn call(&mut self, mechanism: &Mechanism, at: Instant, rules: &spec::Buffer) -> Position {
         let at = self.released(mechanism, at, rules);

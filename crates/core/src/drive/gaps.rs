@@ -22,9 +22,9 @@ const READS: usize = 5;
 /// stay in the drive and take no time on the bus.
 ///
 /// Arm movements are assumed to take their mean times. If actual times vary, `conservatism` must
-/// let the head reach the command's first block. If the head arrives late for a read, the read
-/// begins with the next sector, and the blocks that have passed remain wanted. Nothing is read in
-/// idle time.
+/// let the head reach the command's first block. If the head is late for a read, the read begins
+/// with the next sector, and the blocks that have passed remain wanted. Nothing is read in idle
+/// time.
 pub struct GapReader {
     tasks: Tasks,
     limits: SearchLimits,

@@ -167,7 +167,7 @@ fn two_piece(table: &Node<'_>) -> Result<SeekCurve, InputError> {
         single: table.maybe("single", tree::time)?,
     };
     let first = table.maybe("first_ms", |value| {
-        let expected = "a list of times in ms, for seeks of 1, 2, 3 cylinders and so on";
+        let expected = "a list of times in ms, for 1, 2, 3, ... cylinders";
         match tree::list(value, expected, tree::bare_ms)? {
             times if times.is_empty() => Err(value.error(expected)),
             times => Ok(times),

@@ -551,7 +551,7 @@ pub fn parse_rate_per_s(text: &str) -> Result<f64, &'static str> {
     let bytes = text.trim_end().strip_suffix("/s").and_then(parse_bytes);
     let rate = bytes.filter(|rate| (1e3..1e12).contains(rate));
     rate.ok_or(if text.trim_end().ends_with("b/s") {
-        "a rate in bytes, such as \"250MB/s\" (a link of 6Gb/s carries 600MB/s)"
+        "a rate in bytes per second, such as \"250MB/s\" (a 6Gb/s link carries 600MB/s)"
     } else {
         "a rate from 1 kB/s to a million MB/s, such as \"250MB/s\""
     })

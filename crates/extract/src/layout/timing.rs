@@ -120,8 +120,7 @@ pub(crate) const UNKNOWN_SLIPS: &str = "It is not known which sectors are slippe
 
 pub(super) struct TimingLocator<'d, 't> {
     pub phases: Phases<'d, 't>,
-    /// Sectors of each track that hold no block, once known; used if checks distinguish only
-    /// tracks.
+    /// Sectors per track that hold no block, if known; used if checks distinguish only tracks.
     spare: Option<u64>,
     /// True if `spare` is assumed to be zero.
     assumes_no_spares: bool,

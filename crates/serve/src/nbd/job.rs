@@ -165,6 +165,6 @@ pub(super) fn store_error(error: &io::Error) -> Refusal {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => {
             (Error::NoSpace, "no space left in the store")
         }
-        _ => (Error::Io, "the store failed"),
+        _ => (Error::Io, "I/O error in the store"),
     }
 }

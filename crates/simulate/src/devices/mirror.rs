@@ -138,7 +138,7 @@ pub(super) fn mirroring(
     if let Some((needed, name)) = routing.and_then(Routing::rehearsed)
         && policy.to_string() != needed
     {
-        let expected = format!("{needed}, the only policy that routing={name} can simulate");
+        let expected = format!("{needed}: routing={name} simulates no other");
         return Err(InputError::shown(args.field("policy"), policy, expected));
     }
     let writes = args.maybe("complete", "both or first", |text| match text {

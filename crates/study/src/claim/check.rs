@@ -273,7 +273,8 @@ impl Keys<'_> {
         });
         let sides: Vec<Selection> = sides.collect::<Result<_, _>>()?;
         match sides.len() {
-            0 | 1 => Err(wrong(format!("a list of {}", sides.len()))),
+            0 => Err(wrong("an empty list".to_owned())),
+            1 => Err(wrong("a list of one item".to_owned())),
             _ => Ok(sides),
         }
     }
@@ -324,7 +325,7 @@ impl Keys<'_> {
         match (at_least, at_most) {
             (None, None) => Err(self.missing("at_least", "at_least, at_most or both")),
             (Some(min), Some(max)) if min > max => {
-                let expected = format!("a number up to at_most, {max}");
+                let expected = format!("a number no greater than at_most = {max}");
                 Err(self.scope.error("at_least", min, expected))
             }
             _ => Ok(Bounds::new(at_least, at_most, tie)),

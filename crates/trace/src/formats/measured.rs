@@ -177,7 +177,7 @@ impl RowWriter for Writer {
                 self.held = Some(*record);
                 Ok(())
             }
-            (None, None) => Err("no pause follows it".into()),
+            (None, None) => Err("it has no arrival, and the pause after it is unknown".into()),
         }
     }
 

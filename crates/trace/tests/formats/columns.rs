@@ -271,13 +271,13 @@ fn invalid_columns() {
         ),
         (
             with([("arrival_ns", fractions)]),
-            "header: found column \"arrival_ns\", expected it to hold whole numbers, not type \
+            "header: found column \"arrival_ns\", expected a column of whole numbers, not of type \
              \"Float64\""
                 .to_owned(),
         ),
         (
             with([("op", longs([0, 1]))]),
-            "header: found column \"op\", expected it to hold strings, not type \"Int64\""
+            "header: found column \"op\", expected a column of strings, not of type \"Int64\""
                 .to_owned(),
         ),
         (
@@ -386,14 +386,14 @@ fn invalid_times() {
                 ("response_ns", longs([0, 1])),
                 ("think_ns", longs([1, max - 1])),
             ]),
-            r#"think_ns: found "9223372036854775806", expected an end before 2^63 ns"#,
+            r#"think_ns: found "9223372036854775806", expected a pause that ends before 2^63 ns"#,
         ),
         (
             with([
                 ("response_ns", longs([9, 9])),
                 ("service_ns", longs([9, 10])),
             ]),
-            r#"service_ns: found "10", expected at most the response"#,
+            r#"service_ns: found "10", expected at most the response time"#,
         ),
     ]);
 }

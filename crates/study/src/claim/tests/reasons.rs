@@ -106,7 +106,7 @@ fn incomplete_reasons_are_refused() {
         ),
         (
             "evidence = \"conjecture\"\nat_least = 3\nat_most = 2",
-            "known.at_least: found 3, expected a number up to at_most, 2",
+            "known.at_least: found 3, expected a number no greater than at_most = 2",
         ),
         (
             "evidence = \"conjecture\"\nat_least = 1\nat_most = 2\nwhere = { load = 3 }",

@@ -44,11 +44,11 @@ const HEAD: &str = "
 ## The paper's tables
 
 This section compares tables 3 to 22 of worthington96, cell by cell, with what the suite finds in
-models of the same drives that translate addresses. The paper measured the drives; the suite
-measured models whose parameter sets were published with DiskSim 4.0 and differ from the paper's
-tables in places. The suite is right if it finds what the specification says. Verdicts:
+models of the same drives, when the models translate addresses. The paper measured the drives; the
+suite measured models whose parameter sets were published with DiskSim 4.0 and differ from the
+paper's tables in places. The suite is right if it finds what the specification says. Verdicts:
 
-- *same*: the suite found the paper's value, rounded as there (times within 0.02 ms);
+- *same*: the suite found the paper's value, when rounded as in the paper (times within 0.02 ms);
 - *the model's*: the suite found the specification's value, which differs from the paper's;
 - *not determinable*: the suite gives the reason;
 - any other difference is explained, or marked **off**.
