@@ -115,9 +115,9 @@ pub trait Store: Send {
     /// stored.
     fn submitted(&mut self, _request: &Request, _data: Vec<u8>) {}
 
-    /// Called when the device has completed a write or a flush. If `counts`, the request succeeded,
-    /// and the data of a write are stored next unless they already are. Otherwise, the request
-    /// failed or was aborted.
+    /// Called when the device has completed a write or a flush. If `counts` is true, the request
+    /// succeeded, and the data of a write are stored next unless they already are. If not, the
+    /// request failed or was aborted.
     fn completed(&mut self, _request: &Request, _counts: bool) {}
 
     /// Called when a write whose data were stored at `at` in advance is aborted before the device

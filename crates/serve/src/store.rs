@@ -20,7 +20,7 @@ pub trait Store: Send {
     /// Writes `data` at `offset`. After an error, part of the old data may be overwritten.
     fn write(&mut self, offset: u64, data: &[u8]) -> io::Result<()>;
 
-    /// Zeroes `length` bytes from `offset`. If `may_free`, the zeroes need not take up space.
+    /// Zeroes `length` bytes from `offset`. If `may_free` is true, they need not take up space.
     fn zero(&mut self, offset: u64, length: u64, may_free: bool) -> io::Result<()>;
 
     /// Returns the extent that begins at `offset`, limited to `length` bytes.

@@ -21,10 +21,9 @@ const READS: usize = 5;
 /// the most valuable reads that fit before the first of these blocks passes the head. Their data
 /// stay in the drive and take no time on the bus.
 ///
-/// Arm movements are assumed to take their mean times. If actual times vary, `conservatism` must
-/// let the head reach the command's first block. If the head is late for a read, the read begins
-/// with the next sector, and the blocks that have passed remain wanted. Nothing is read in idle
-/// time.
+/// Arm movements are assumed to take their mean times. If actual times vary, `conservatism` must be
+/// large enough to cover the difference. If the head is late for a read, the read begins with the
+/// next sector, and the blocks that have passed remain wanted. Idle time is not used.
 pub struct GapReader {
     tasks: Tasks,
     limits: SearchLimits,

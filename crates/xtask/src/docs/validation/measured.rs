@@ -101,7 +101,7 @@ random part of a revolution ({replays} replays, {seeds}, all pairs). A model who
 that floor is as close as a second measurement of the same drive with other phases would be.
 
 Times in ms. *DiskSim* is the demerit of DiskSim 4.0 on the same rows, from its 64-bit port, over
-all order statistics as here; the one marked `*` is the published value.
+all order statistics, as in the other columns; a value marked `*` is the published one.
 "
     )
 }
