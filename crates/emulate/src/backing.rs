@@ -111,8 +111,7 @@ pub trait Store: Send {
     }
 
     /// Called when the device has received a write or a flush. `data` will be stored with
-    /// [`Self::write`] once the device has completed the write; `data` is empty if it is already
-    /// stored.
+    /// [`Self::write`] once the device has completed the write; `data` is empty if already stored.
     fn submitted(&mut self, _request: &Request, _data: Vec<u8>) {}
 
     /// Called when the device has completed a write or a flush. If `counts` is true, the request

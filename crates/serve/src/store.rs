@@ -85,8 +85,7 @@ impl StoreSpec {
         }
     }
 
-    /// Opens a store of `bytes`. Fails if the file is unreadable, has a different size, or is in
-    /// use.
+    /// Opens a store of `bytes`. Fails if the file is unreadable, in use, or of another size.
     pub fn open(&self, bytes: u64, is_read_only: bool) -> io::Result<Box<dyn Store>> {
         Ok(match self {
             Self::Memory => Box::new(SparseStore::empty(bytes)),

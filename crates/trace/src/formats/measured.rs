@@ -20,8 +20,7 @@ use crate::text::TextRows;
 /// `two_disconnects` or `three_disconnects` for a write; `lbn` and `sectors` are in 512-byte
 /// sectors; `response_us` is the time from issue to completion, `think_us` from that completion to
 /// the next issue, both in microseconds with decimals. Lines end in LF or CRLF, which the last line
-/// may lack. Other columns are errors: if they were ignored, a misspelt `observed` would look
-/// absent.
+/// may lack. Other columns are errors, so that a misspelt `observed` is noticed.
 ///
 /// # Origin
 /// The format of the validation measurements published with DiskSim 4.0. Requests were issued one
