@@ -84,7 +84,7 @@ def test_nothing_is_lost_if_a_loop_oversleeps():
         ((20, "R", 0, -1), "sectors", "a whole number from 0"),
         ((20, "R", 2**64, 1), "lbn", "a whole number from 0"),
         ((20, "R", 0, 70_000), "sectors", "at most 65536"),
-        ((20, "R", 2_054_863, 2), "lbn", "a range within 2054864 sectors"),
+        ((20, "R", 2_054_863, 2), "lbn", "a range within the 2054864 sectors"),
     ],
 )
 def test_what_a_device_does_not_take_is_an_error(arguments, field, expected):

@@ -23,7 +23,7 @@ def raised(**arguments):
         ({"policy": "spft"}, "policy", 'policy: found "spft", expected "sptf" or one of'),
         ({"policy": "vscan(r=2)"}, "vscan.r", "policy: vscan.r: found"),
         ({"workload": "poison(rate=9/s)"}, "arrivals", "workload: arrivals: found"),
-        ({"warm_up": 100}, "warm_up", 'warm_up: found "100", expected less than the 100 of `r'),
+        ({"warm_up": 100}, "warm_up", 'warm_up: found "100", expected less than 100, the'),
         ({"requests": 2**63}, "requests", "requests: found"),
         ({"merge": "much"}, "merge", 'merge: found "much", expected 1 to'),
         ({"window_ms": 0}, "window_ms", 'window_ms: found "0", expected milliseconds from'),

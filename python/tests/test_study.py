@@ -311,7 +311,7 @@ def test_a_changed_run_is_made_again(small: Path, whole: Path, tmp_path: Path) -
     lines = runs.read_text().splitlines(keepends=True)
     lines[2] = lines[2].replace("[", "[1", 1)
     runs.write_text("".join(lines))
-    with pytest.warns(UserWarning, match=r"runs\.jsonl:3: damaged line, its run is ignored$"):
+    with pytest.warns(UserWarning, match=r"runs\.jsonl:3: damaged line: its run is ignored$"):
         diskarm.Study(small).run(folder)
     assert_same(folder, whole)
 

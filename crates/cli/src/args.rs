@@ -1,4 +1,4 @@
-//! Arguments that several commands share, parsers of their values, and CHAP credentials.
+//! Arguments that several commands share, parsers for their values, and CHAP credentials.
 
 use std::env;
 use std::fs::File;
@@ -24,7 +24,7 @@ pub struct Changes {
     ///
     /// KEY is a key of a specification, preceded by its table: --set "mechanics.rotation=10000
     /// rpm". docs/specification.md lists the keys; `diskarm drives show NAME --toml` prints a
-    /// specification. Results name the drive with its changes.
+    /// specification. In results, the drive's name includes the changes.
     #[arg(long = "set", value_name = "KEY=VALUE")]
     values: Vec<String>,
 }
@@ -47,8 +47,8 @@ impl Changes {
 pub fn drive_help() -> String {
     let names: Vec<&str> = CATALOGUE.iter().map(|entry| entry.name).collect();
     format!(
-        "Drive: a name from the catalogue, or the path of your own specification, which ends in \
-         .toml.\n\nCatalogue: {}",
+        "Drive: a name from the catalogue, or the path of your own specification (a .toml \
+         file).\n\nCatalogue: {}",
         names.join(", ")
     )
 }
@@ -66,7 +66,7 @@ pub fn stack_help() -> String {
 /// A redundant `list` after `drives`, `devices` and `policies`.
 #[derive(clap::Subcommand)]
 pub enum Listing {
-    /// Like the command without `list`
+    /// Same as without `list`
     #[command(hide = true)]
     List {
         /// Print JSON
@@ -76,7 +76,7 @@ pub enum Listing {
 }
 
 impl Listing {
-    /// Returns true if `--json` was given, whether after `list` or without it.
+    /// Returns true if `--json` was given, with or without `list`.
     pub fn is_json(typed: Option<Self>, json: bool) -> bool {
         match typed {
             Some(Self::List { json }) => json,

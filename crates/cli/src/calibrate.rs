@@ -15,15 +15,15 @@ use crate::trace::Reading;
 /// Fit a drive's specification to measured response times
 ///
 /// Starts from the specification of the drive and changes what the trace determines: the rotation
-/// period, overheads by type, hit or miss and previous command, completions, bus rates, corrections
-/// to the seek curve, head switch and settle, and how the buffer behaves. Everything else stays as
-/// given. Prints each number with its standard deviation, the sums that are known better than their
-/// parts, what the trace does not determine, and whether the fitted drive predicts rows that were
-/// not used for the fit better than the given drive does.
+/// period, overheads (by type of request, hit or miss, and previous command), completions, bus
+/// rates, corrections to the seek curve, head switch and settle, and how the buffer behaves.
+/// Everything else stays as given. Prints each number with its standard deviation, the sums that
+/// are known more precisely than their terms, what the trace does not determine, and whether the
+/// fitted drive is better than the given one at predicting rows that were not used for the fit.
 ///
 /// If the times between requests were measured too, the platter's angle is followed through the
 /// whole trace. If they are nominal, the angle of each request is unknown, and only distributions
-/// can be fitted. The command detects which, and prints it.
+/// can be fitted. The command detects and prints which case applies.
 #[derive(clap::Args)]
 pub struct Args {
     /// Drive to start from: a name from the catalogue, or a .toml file

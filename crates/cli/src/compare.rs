@@ -28,7 +28,7 @@ pub struct Args {
     #[arg(long, value_name = "POLICY,...", display_order = AFTER_DRIVE)]
     policies: String,
 
-    /// Print comma-separated values on standard output, a row for each drive and policy
+    /// Print comma-separated values on standard output, with a row for each drive and policy
     #[arg(long, display_order = AFTER_PLOT)]
     csv: bool,
 

@@ -12,9 +12,9 @@ use crate::output;
 
 /// Print completions for a shell
 ///
-/// Names of drives, policies and studies are completed too. For bash: diskarm completions bash >
-/// ~/.local/share/bash-completion/completions/diskarm. For zsh, write _diskarm in a folder of
-/// $fpath, and for fish, ~/.config/fish/completions/diskarm.fish.
+/// Names of drives, policies and studies are completed too. Redirect the output to a file that the
+/// shell reads: ~/.local/share/bash-completion/completions/diskarm for bash, _diskarm in a folder
+/// of $fpath for zsh, ~/.config/fish/completions/diskarm.fish for fish.
 #[derive(clap::Args)]
 pub struct Args {
     /// The shell
@@ -44,8 +44,8 @@ fn studies() -> Vec<&'static str> {
     STUDIES.iter().map(|entry| entry.name).collect()
 }
 
-/// Adds the possible names to each argument of `command` and its subcommands that takes a name. The
-/// result is only for completions: a parser would refuse file names.
+/// Adds the possible names to each argument that takes a name, in `command` and its subcommands.
+/// The result is only for completions: a parser would refuse file names.
 fn with_names(command: Command) -> Command {
     let named = |arg: Arg| {
         let names = match (arg.get_id().as_str(), arg.get_value_names()) {

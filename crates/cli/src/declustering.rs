@@ -30,8 +30,8 @@ pub struct Args {
     #[arg(value_parser = integer::<usize>(2..=MAX_DISKS as u64))]
     disks: usize,
 
-    /// Number of disks in a cluster, a divisor of --disks [default: half of --disks, or all if that
-    /// is odd]
+    /// Number of disks in a cluster, a divisor of --disks [default: half of --disks, or all if
+    /// --disks is odd]
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     #[arg(value_parser = integer::<usize>(2..=MAX_DISKS as u64))]
     cluster: Option<usize>,
@@ -61,12 +61,12 @@ pub struct Args {
     #[arg(default_value = "24 h", value_parser = hours)]
     mttr: f64,
 
-    /// Draw the load of each disk, with these failures and without, as an SVG file
+    /// Draw the load of each disk, with and without these failures, as an SVG file
     #[arg(long, value_name = "FILE.svg", value_parser = plot::svg_name)]
     plot: Option<String>,
 
-    /// Print JSON: one object; loads are multiples of the rate of requests to the data of one disk,
-    /// and names of times end in their unit
+    /// Print JSON: one object; loads are multiples of the request rate for the data of one disk,
+    /// and names of times end in the unit
     #[arg(long)]
     json: bool,
 }
@@ -75,14 +75,14 @@ const LAYOUTS: &str = "\
 Layouts (liu05, section 9.1.2). All keep two copies of each block on different disks, and stripe \
 blocks over all disks:
 
-- basic: disks 0 and 1, 2 and 3, and so on have the same data.
+- basic: disks 0 and 1 have the same data, as do disks 2 and 3, and so on.
 
-- interleaved: the second copies of a disk are striped over the other disks of its cluster.
+- interleaved: second copies of a disk's data are striped over the other disks of its cluster.
 
-- chained: the second copies of a disk are on the next one, those of the last on the first.
+- chained: second copies of a disk's data are on the next disk, those of the last disk on the first.
 
-- group rotate: the second copies of a cluster are striped over another cluster. Clusters 0 and 1 \
-have copies of each other's data, clusters 2 and 3 likewise, and so on.
+- group rotate: second copies of a cluster's data are striped over another cluster. Clusters 0 and \
+1 have copies of each other's data, as do clusters 2 and 3, and so on.
 
 Reads are divided between both copies so that the greatest load is as small as possible. \
 Writes go to all remaining copies. Loads, and the failures that lose data, follow from the \

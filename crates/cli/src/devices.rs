@@ -16,7 +16,7 @@ pub struct Args {
     /// Print JSON: an array with one object per device
     #[arg(long)]
     json: bool,
-    /// Only this device [default: all]
+    /// List only this device [default: all]
     #[arg(value_name = "NAME")]
     only: Option<String>,
     #[command(subcommand)]

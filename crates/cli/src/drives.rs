@@ -18,7 +18,7 @@ use crate::output;
 #[derive(clap::Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub struct Args {
-    /// Print JSON: an array with one object per drive; names end in their unit
+    /// Print JSON: an array with one object per drive; key names end in the unit
     #[arg(long)]
     json: bool,
     #[command(subcommand)]
@@ -102,7 +102,7 @@ pub struct ShowArgs {
     name: String,
     #[command(flatten)]
     changes: Changes,
-    /// Print JSON: one object; names end in their unit
+    /// Print JSON: one object; key names end in the unit
     #[arg(long)]
     json: bool,
     /// Print the specification itself, as a starting point for your own

@@ -19,7 +19,7 @@ use crate::args;
 use crate::error::{Error, INTERRUPTED};
 use crate::{output, progress};
 
-/// Measure a drive over SCSI, and describe it as a specification
+/// Measure a drive over SCSI, and write its specification
 ///
 /// Sends commands to the drive, times them, and determines its layout, seek times, command
 /// overheads and buffer. Writes a specification that other commands accept. A comment above each
@@ -38,8 +38,8 @@ pub struct Args {
     #[arg(value_name = "URL", long_help = target::help())]
     url: Option<String>,
 
-    /// Write the specification to this file, whose name becomes the name of the drive; - for
-    /// standard output, but an interrupted run cannot then be continued
+    /// Write the specification to this file, whose name becomes the name of the drive; with - it
+    /// goes to standard output, but an interrupted run cannot then be continued
     #[arg(short, long, value_name = "OUT.toml")]
     #[arg(value_parser = crate::args::toml_or_standard)]
     output: Option<String>,
@@ -54,11 +54,11 @@ pub struct Args {
 
     /// Also write to the drive, which destroys data at random positions
     ///
-    /// Without it, a real drive is only read, and measurements that need writes are left out:
-    /// overheads of writes, their settle time, and most properties of a write cache. With it,
+    /// Without this option, a real drive is only read, and measurements that need writes are left
+    /// out: write overheads, write settle time, and most properties of a write cache. With it,
     /// zeros are written at random positions on the whole disk.
     ///
-    /// SERIAL is the drive's serial number (INQUIRY, vital product data page 0x80), so that no
+    /// SERIAL must be the drive's serial number (INQUIRY, vital product data page 0x80), so that no
     /// other drive is overwritten by mistake. A drive is refused if it is in use on this machine,
     /// or if its first or last blocks hold data, such as a partition table or a file system.
     #[arg(long, value_name = "SERIAL")]
@@ -245,7 +245,7 @@ fn run_error(url: &str, error: &RunError, checkpoint: Option<&str>) -> Error {
     let mut message = format!("{url}: {error}");
     if let Some(path) = checkpoint.filter(|path| Path::new(path).is_file()) {
         message +=
-            &format!("; {path} has the results so far: run the same command again to continue");
+            &format!("; results so far are in {path}: run the same command again to continue");
     }
     Error::Failed(message)
 }
@@ -310,7 +310,7 @@ fn report_on_interrupt(path: String) {
     let _ = ctrlc::set_handler(move || {
         if fs::exists(&path).unwrap_or(false) {
             eprintln!(
-                "\nstopped: {path} has the results so far; run the same command again to continue"
+                "\nstopped: results so far are in {path}; run the same command again to continue"
             );
         }
         exit(INTERRUPTED.into());

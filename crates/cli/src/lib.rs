@@ -35,7 +35,7 @@ use clap::{CommandFactory, FromArgMatches, Parser};
 use error::Error;
 use output::{Look, When};
 
-/// Simulates mechanical disk drives, and the order in which requests are served
+/// Simulates mechanical disk drives and the scheduling of their requests
 #[derive(Parser)]
 #[command(
     name = "diskarm", version = diskarm_study::VERSION_AND_BUILD, max_term_width = 100,

@@ -74,7 +74,7 @@ pub fn print_as(
     Results::default().print_as(is_json, value, text)
 }
 
-/// The results of a command that also writes files. They go to standard output, or to standard
+/// The results of a command that also writes files. Results go to standard output, or to standard
 /// error if one of the files goes to standard output.
 #[derive(Debug, Default)]
 pub struct Results {

@@ -157,7 +157,7 @@ pub fn loads(compared: &Comparison) -> String {
         ),
         x: "Disk".to_owned(),
         groups: groups.collect(),
-        y: Axis::linear("Load, as a multiple of that without failures"),
+        y: Axis::linear("Load relative to the load without failures"),
         series_heading: "Layout".to_owned(),
         series: [normal].into_iter().chain(degraded).collect(),
     };
@@ -195,7 +195,7 @@ const SIZES: [(u64, &str, &str); 5] = [
     (u64::MAX, "over 64 KiB", "#b00020"),
 ];
 
-/// Only one point is drawn in each cell of this size in pixels, to keep the file small.
+/// At most one point is drawn in each square of this size, in pixels, to keep the file small.
 const CELL: f64 = 0.8;
 
 #[derive(Clone, Copy, Debug)]

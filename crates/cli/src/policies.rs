@@ -16,7 +16,7 @@ pub struct Args {
     /// Print JSON: an array with one object per policy
     #[arg(long)]
     json: bool,
-    /// Only this policy [default: all]
+    /// List only this policy [default: all]
     #[arg(value_name = "NAME")]
     only: Option<String>,
     #[command(subcommand)]
@@ -30,7 +30,7 @@ papers write them: 'vscan(0.2)'. In a drive's specification, queue.policy sets t
 drive's own queue.
 
 The list shows parameters with their defaults, and what each policy knows: arrival times only;
-blocks, or with by=map also cylinders; the positioning time of each request; or that and the
+block numbers (with by=map also cylinders); positioning times; or positioning times and the
 contents of the buffer. Every simulated drive provides all of this.";
 
 pub fn run(args: Args) -> Result<(), Error> {

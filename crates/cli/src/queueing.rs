@@ -14,8 +14,8 @@ use crate::simulate::{SIZE, size_of};
 
 /// Compare a drive's times in queueing theory and in simulation
 ///
-/// Prints seek distance, service time, response time under three policies, and the gains of two
-/// disks with the same data. Overheads, bus, buffer and the drive's own queue are ignored.
+/// Prints seek distance, service time, response time under three policies, and the gain from
+/// keeping the same data on two disks. Ignores overheads, bus, buffer and the drive's queue.
 #[derive(clap::Args)]
 #[command(after_long_help = prose::wrapped(LIMITS, 0))]
 pub struct Args {
@@ -40,7 +40,7 @@ pub struct Args {
     #[arg(allow_hyphen_values = true)]
     rate: Vec<Span>,
 
-    /// Number of requests of each simulation, the first tenth of which is its warm-up
+    /// Number of requests in each simulation; the first tenth is warm-up
     #[arg(long, value_name = "N", default_value_t = 20_000)]
     #[arg(allow_negative_numbers = true, value_parser = integer::<u64>(10..=u64::MAX))]
     requests: u64,
@@ -50,7 +50,7 @@ pub struct Args {
     #[arg(allow_negative_numbers = true, value_parser = integer::<u64>(0..=u64::MAX))]
     seed: u64,
 
-    /// Print JSON: one object; names end in their unit; null where a value cannot be computed
+    /// Print JSON: one object; key names end in the unit; null where a value cannot be computed
     #[arg(long)]
     json: bool,
 }
@@ -59,24 +59,24 @@ const LIMITS: &str = "\
 Formulas: seek distances by zones and moments of the service time (liu05, section 4.1), M/G/1 and \
 head-of-line priority (appendix B), the birth-death model of shortest access first (section \
 5.3.3), and two disks (sections 3.2, 7.2.1, 7.3 and 8.2.1). The simulations are of the same drive \
-without overheads, bus, buffer, read-ahead or a queue of its own, which the formulas leave out.
+without what the formulas leave out: overheads, bus, buffer, read-ahead and a queue of its own.
 
 Approximations are marked * in the table, and \"is_exact\": false in JSON:
 
-- The standard deviation of the service, on a drive with zones. The formula assumes that seek and \
-transfer are independent, but the inner tracks take longer to reach and to transfer. The longer \
-the transfer, the more this matters. M/G/1 and head-of-line priority use this deviation too, but \
-waits grow with 1 + (standard deviation / mean)^2, which it hardly changes.
+- The standard deviation of the service time, on a drive with zones. The formula assumes that seek \
+and transfer are independent, but the inner tracks take longer to reach and to transfer. The \
+longer the transfer, the more this matters. M/G/1 and head-of-line priority use this deviation \
+too, but waits grow with 1 + (standard deviation / mean)^2, which the error hardly changes.
 
 - Shortest access first. The model assumes exponential service times, whose standard deviation \
-equals their mean, and a mean that is a power of the number of requests to choose from, fitted to \
-simulations with 2 to 128 requests waiting.
+equals their mean, and a mean proportional to a power of the number of requests to choose from, \
+fitted to simulations with 2 to 128 requests waiting.
 
 - Two disks. Distances are for cylinders of equal size and independent arms; the wait for the \
 first of two copies assumes that both heads reach their tracks at the same time. M/M/1, E2/M/1 and \
 M/M/2 assume exponential service times, which make requests wait longer than on a drive. Three \
 values are exact: the largest rate (compared with a pair with a shared queue and 128 requests at \
-all times), the wait for the last of two copies (writes alone, which keep both arms together) \
+all times), the wait for the last of two copies (writes only, which keep both arms together) \
 and M/G/1 (reads that go to either disk at random).
 
 Near the largest rate, means depend on a few long waits and need more requests than the default of \

@@ -86,7 +86,7 @@ const RULES: &[(&str, &[&[Rule]])] = &[
     ),
     (
         "devices",
-        &[&[excludes(&["json"], &["only"]).because("it lists all devices")]],
+        &[&[excludes(&["json"], &["only"]).because("--json always lists all devices")]],
     ),
     ("drives show", &[&[excludes(&["toml"], &["json"])]]),
     ("extract", &[EXTRACT]),
@@ -115,7 +115,7 @@ const SIMULATION: &[Rule] = &[
 ];
 
 const SIMULATE: &[Rule] =
-    &[excludes(&["per_request"], &["replications"]).because("its rows are those of one run")];
+    &[excludes(&["per_request"], &["replications"]).because("the rows describe a single run")];
 
 /// Options that select a part of a trace, map its blocks, or control how it is read.
 const TRACE_OPTIONS: &[Rule] = &[needs(
@@ -163,10 +163,10 @@ const SCAN: &[Rule] = &[
         .because("the scheduler needs a model of the drive"),
     needs(&["requests"], &["workload"])
         .on(Target::Real)
-        .because("without a foreground there are no requests to count"),
+        .because("without a foreground workload, there are no requests to count"),
     needs(&["predictions"], &["workload"])
         .on(Target::Real)
-        .because("commands are predicted only with a foreground"),
+        .because("commands are predicted only while a foreground workload runs"),
 ];
 
 const SERVER: &[Rule] = &[

@@ -25,7 +25,7 @@ pub fn run(args: &Args) -> Result<(), Error> {
 /// Read a whole drive to check or copy it
 ///
 /// A real device is read in the order of its blocks or, with --workload, in the gaps of a
-/// foreground that the command generates for measurements. A simulated drive always has a
+/// foreground workload that the command generates for measurements. A simulated drive always has a
 /// foreground. The scan never writes to the drive. It lists unreadable blocks with their positions;
 /// the exit code is then 1.
 ///
@@ -62,9 +62,9 @@ pub struct Args {
     ///
     /// It is written every few seconds. If a scan ends early, by Ctrl-C, a signal or a fault, the
     /// same command continues it: no block counts twice, and none is left out. The file is removed
-    /// when no blocks are left. A generated foreground of a simulated drive continues with other
-    /// requests: the number of blocks read is added to the seed. A trace starts again with its
-    /// first request.
+    /// when no blocks are left. A generated foreground of a simulated drive continues with
+    /// different requests: the number of blocks read is added to the seed. A trace starts again
+    /// with its first request.
     #[arg(long, value_name = "FILE")]
     pub checkpoint: Option<String>,
 
@@ -96,7 +96,7 @@ pub struct Args {
     #[arg(long, value_name = "FILE")]
     pub trace: Option<String>,
 
-    /// Policy of the foreground; `diskarm policies` lists them
+    /// Policy of the foreground; `diskarm policies` lists all policies
     #[arg(long, default_value = "sptf-sw(n=40%)")]
     pub policy: String,
 
@@ -107,9 +107,9 @@ pub struct Args {
     /// Rebuild a mirrored pair of such drives after the loss of one: read the remaining drive in
     /// the gaps of the pair's foreground, and write to a spare
     ///
-    /// A block counts as read when the spare has it. Foreground writes go to both drives, writes of
-    /// the rebuild to the spare when nothing else waits for it. The slowdown compares the pair with
-    /// the remaining drive alone.
+    /// A block counts as read when the spare has it. Foreground writes go to both drives. The
+    /// rebuild writes to the spare when nothing else is waiting for it. The slowdown compares the
+    /// pair with the remaining drive alone.
     #[arg(long)]
     pub rebuild: bool,
 
@@ -118,8 +118,8 @@ pub struct Args {
     #[arg(allow_negative_numbers = true, value_parser = integer::<usize>(1..=2))]
     pub depth: usize,
 
-    /// Add this to the predicted time of each seek to and from a background read, or with
-    /// --in-firmware only from it; in ns, us or ms [default: 0.3 ms; with --in-firmware 0.4 ms]
+    /// Add this time, in ns, us or ms, to each predicted seek to and from a background read (with
+    /// --in-firmware, only from it) [default: 0.3 ms; with --in-firmware 0.4 ms]
     #[arg(long, value_name = "TIME", value_parser = time, allow_hyphen_values = true)]
     pub conservatism: Option<Span>,
 
@@ -129,7 +129,7 @@ pub struct Args {
     #[arg(allow_hyphen_values = true)]
     pub max_slowdown: Option<f64>,
 
-    /// Allow several commands for a track in a gap, and reads on the track where the gap starts
+    /// Allow several commands for one track in a gap, and reads on the track where the gap starts
     #[arg(long)]
     pub any_track: bool,
 
@@ -138,8 +138,8 @@ pub struct Args {
     #[arg(allow_hyphen_values = true)]
     pub idle: Option<Span>,
 
-    /// Stop after this many foreground requests, even if the scan is not complete
-    /// [default: 5000000; all of a trace]
+    /// Stop after this many foreground requests, even if the scan is not complete [default:
+    /// 5000000, or all of a trace]
     #[arg(long, value_name = "N")]
     #[arg(allow_negative_numbers = true, value_parser = integer::<u64>(1..=u64::MAX))]
     pub requests: Option<u64>,
@@ -149,22 +149,22 @@ pub struct Args {
     #[arg(allow_negative_numbers = true, value_parser = integer::<u64>(0..=u64::MAX))]
     pub seed: u64,
 
-    /// Write the predicted and the measured time of each command to this file: .csv for one row
-    /// each, .svg for a chart of their differences by size
+    /// Write the predicted and the measured time of each command to this file: to a .csv file as
+    /// rows, or to an .svg file as a chart of the differences by size
     ///
     /// Each row has the source of the command (foreground, which includes blocks read for the scan
     /// in the same command, or scan), its operation (R or W), first block and number of blocks; the
     /// time when it was sent, its predicted duration (empty if the model had lost track of the
     /// drive) and its measured duration in microseconds; and whether it succeeded and its
-    /// prediction was used. With --depth 2 durations include waiting for the previous command, and
-    /// the prediction is made when that has completed.
+    /// prediction was used. With --depth 2, durations include the wait for the previous command,
+    /// and the prediction is made when that command has completed.
     ///
     /// The chart shows the foreground commands whose predictions were used, like that of `diskarm
     /// validate --locked --plot`. Commands of the run without the scan are not written.
     #[arg(long, value_name = "FILE", value_parser = file_name)]
     pub predictions: Option<String>,
 
-    /// Print JSON: one object; names end in their unit; null where a value cannot be computed
+    /// Print JSON: one object; key names end in the unit; null where a value cannot be computed
     #[arg(long)]
     pub json: bool,
 
@@ -178,7 +178,7 @@ the angle of the platter. A read in a gap is a separate command, or is merged wi
 command if it ends where that one starts. Foreground requests wait until the drive has room.
 
 The free bandwidth counts blocks read for the scan. It falls as fewer blocks are left, so it is \
-given for the time in which 80 to 20 % of them were left, and for the whole scan.";
+given for the period in which 80 % to 20 % of them were left, and for the whole scan.";
 
 const EXAMPLE: &str = r"
 Example, a drive whose seeks scatter by 0.15 ms, with a bus of 80 MB/s:

@@ -342,7 +342,7 @@ pub fn size_of(typed: Option<&str>, disk: Disk) -> Result<SectorCount, diskarm_s
 #[derive(clap::Args)]
 #[command(override_usage = USAGE, after_long_help = METRICS)]
 pub struct Args {
-    /// Scheduling policy; `diskarm policies` lists them
+    /// Scheduling policy; `diskarm policies` lists all policies
     #[arg(long, display_order = AFTER_DRIVE)]
     pub policy: String,
 
@@ -410,12 +410,12 @@ pub struct Settings {
     #[arg(long, value_name = "TIME", value_parser = positive_time, allow_hyphen_values = true)]
     pub window: Option<Span>,
 
-    /// Plot the distribution of response times to this file, or - for standard output
-    /// It must not be a file that the command reads.
+    /// Plot the distribution of response times to this file, or - for standard output. The file
+    /// must not be one that the command reads
     #[arg(long, value_name = "FILE.svg", value_parser = plot::svg_name)]
     pub plot: Option<String>,
 
-    /// Print JSON: one object; names end in their unit; null where a value cannot be computed
+    /// Print JSON: one object; key names end in the unit; null where a value cannot be computed
     #[arg(long)]
     pub json: bool,
 
@@ -533,14 +533,14 @@ arrival. With --set queue.depth=1 the drive takes one request at a time, and the
 const MERGE: &str = "\
 Merge sequential requests in the host queue into commands of up to this size, in sectors, B, \
 KiB, MiB or GiB [default: no merging].\n\n\
-When the policy chooses a request, waiting requests of the same direction that start where it \
-ends, and so on, go to the drive with it as one command. Results still count the original \
+The request that the policy chooses goes to the drive as one command with the waiting requests of \
+the same direction that continue it. Results still count the original \
 requests: each completes with its command and has its own queue wait, but the other parts of \
-its response and its cache outcome are those of the command. So the service times of one \
-command overlap, and all its requests but one count as waiting";
+its response and its cache outcome are those of the command. So the service times of the \
+requests of one command overlap, and all but one of them count as waiting";
 
 const TRACE: &str = "\
-Replay a trace, or several merged; - for standard input. `diskarm trace info` summarizes a \
+Replay a trace, or several merged; - for standard input. `diskarm trace info` summarises a \
 trace.\n\n\
 Each device in each trace becomes a drive of the same model with its own host queue. Results \
 cover all drives, with one line for each. Traces whose times count from 1970 keep their \
@@ -608,7 +608,7 @@ Metrics (keys of --json):
                        reads and writes (commands), reading and writing (fractions of time),
                        in_batches (the same for batches of writes), batches, batch_ms_mean,
                        between_batches_ms_mean, waiting_mean, waiting_max, writes_waiting_mean.
-                       For a cache, until it has destaged everything that it destages: absorbed
+                       For a cache, until it has destaged all that it will destage: absorbed
                        (writes that completed in it), waited (writes that waited for room), hits,
                        overwritten_blocks, destages, failed (destages), dirty_mean and dirty_max
                        (blocks). For the buffer of a drive with buffer.write_cache=deferred, until

@@ -34,9 +34,9 @@ enum Command {
     New(New),
     /// Compare two folders of results cell by cell
     ///
-    /// Prints for each metric the number of cells in which it differs, the number beyond both 95 %
-    /// confidence intervals, and the largest change; and the claims whose verdicts differ.
-    /// The exit code is 1 if anything differs.
+    /// Prints, for each metric, the number of cells in which it differs, the number in which it
+    /// differs by more than both 95 % confidence intervals, and the largest change. Also prints the
+    /// claims whose verdicts differ. The exit code is 1 if anything differs.
     Diff(diff::Diff),
 }
 
@@ -53,7 +53,7 @@ pub fn run(args: Args) -> Result<(), Error> {
 
 #[derive(clap::Args)]
 struct New {
-    /// The file to write, which must not exist; its name ends in .toml. - is standard output
+    /// The new file to write: a name that ends in .toml, or - for standard output
     #[arg(value_name = "FILE.toml", value_parser = crate::args::toml_or_standard)]
     file: String,
 }
@@ -68,7 +68,7 @@ fn write_new(args: &New) -> Result<(), Error> {
     }
     if std::fs::symlink_metadata(file).is_ok() {
         return Err(Error::Failed(format!(
-            "{file} exists already; give another FILE.toml"
+            "{file} already exists; give another FILE.toml"
         )));
     }
     let new = Files::default().output("FILE.toml", file)?;

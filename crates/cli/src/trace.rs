@@ -1,4 +1,4 @@
-//! `diskarm trace`: summarises, prints and converts traces. Also has the options that all commands
+//! `diskarm trace`: summarises, prints and converts traces. Defines the options that all commands
 //! reading traces share.
 
 mod convert;
@@ -148,7 +148,7 @@ pub struct TracePart {
     #[arg(long, value_name = "N", value_delimiter = ',')]
     device: Vec<u32>,
 
-    /// Keep requests that arrive at or after this time (ns, us, ms, s, min or h), the new time 0
+    /// Keep requests that arrive at this time (ns, us, ms, s, min or h) or later; it becomes time 0
     #[arg(long, value_name = "TIME", value_parser = instant, allow_hyphen_values = true)]
     from: Option<Instant>,
 
@@ -178,8 +178,8 @@ pub struct Fitting {
 enum BlockMapping {
     /// A request beyond the end ends the run
     Refuse,
-    /// Scale block numbers so that the last block of the trace is the last of the disk (reads the
-    /// trace twice)
+    /// Scale block numbers so that the last block of the trace becomes the last block of the disk
+    /// (reads the trace twice)
     Scale,
     /// Blocks beyond the end wrap around to block 0
     Fold,

@@ -45,7 +45,7 @@ fn hint(program: &Command, error: &clap::Error) -> String {
             if argument == context(error, ContextKind::PriorArg)
                 && argument.starts_with("--drive ") =>
         {
-            "; `diskarm compare --drive A,B` compares several".to_owned()
+            "; `diskarm compare --drive A,B` compares several drives".to_owned()
         }
         ErrorKind::UnknownArgument
             if is_drive(argument) && takes_drive(program, &refused_command(error)) =>
@@ -150,7 +150,7 @@ const GROUPS: &[(&str, &[&str])] = &[
 pub const TEMPLATE: &str = "{about-with-newline}\n{usage-heading} {usage}{after-help}\n";
 
 const MORE: &str = "
-  -h, --help       Print this (or `diskarm COMMAND --help`)
+  -h, --help       Print this help (for a command: `diskarm COMMAND --help`)
   -V, --version    Print the version
   --color WHEN     Write in colour: auto, always or never
 

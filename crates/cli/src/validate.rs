@@ -18,17 +18,16 @@ use crate::trace::Reading;
 
 /// Compare a drive's model with measured response times
 ///
-/// Replays measured traces closed-loop: each request is issued the measured pause after the model
-/// completes the previous one. Prints both mean response times and the demerit: the root mean
-/// square horizontal distance between the two response time distributions, over all order
-/// statistics.
+/// Replays measured traces closed-loop: when the model completes a request, it issues the next one
+/// after the measured pause. Prints both mean response times and the demerit: the root mean square
+/// horizontal distance between the two response time distributions, over all order statistics.
 ///
 /// The initial platter angle is unknown, so the demerit is the mean over 16 evenly spaced initial
-/// angles; sd is its standard deviation over these, and floor the mean demerit between the model's
-/// own replays from them. Both are nearly zero, because a replay forgets the initial angle at its
-/// first media access. floor_phase shows the effect of chance when the phase of every request is
-/// unknown: the mean demerit between replays of the model in which each pause is lengthened by a
-/// random part of a revolution (8 replays, seeds 1 to 8).
+/// angles; sd is its standard deviation over these angles, and floor is the mean demerit between
+/// the model's own replays from different angles. Both are nearly zero, because a replay forgets
+/// the initial angle at its first media access. floor_phase shows the effect of chance when the
+/// phase of every request is unknown: the mean demerit between replays of the model in which each
+/// pause is lengthened by a random part of a revolution (8 replays, seeds 1 to 8).
 #[derive(clap::Args)]
 pub struct Args {
     /// Drive: a name from the catalogue, or a .toml file
@@ -55,16 +54,16 @@ pub struct Args {
     /// Prints the fraction of requests whose error is under half a revolution, the median and the
     /// 95th percentile of their absolute errors, and the fraction of all requests whose error is at
     /// most 0.25 ms: overall, by type, by hit or miss (as the model expected) and by size. Each is
-    /// shown next to a trivial predictor: the mean response of earlier requests of the same type
-    /// and size.
+    /// shown next to that of a trivial predictor: the mean response of earlier requests of the same
+    /// type and size.
     ///
     /// Rows before --rows are history: the predictors learn from them, but they are not judged.
     /// So --rows 5000.. judges the later rows, with the first 5000 as history.
     ///
     /// This needs a trace whose clock is unbroken, so that responses and pauses add up to the
-    /// elapsed time. phase_concentration shows whether it is: over the n requests that the media
-    /// timed, it is 1 when all complete at the predicted platter angle, and about 1 / sqrt(n) by
-    /// chance. Below 0.5 the clock counts as broken.
+    /// elapsed time. phase_concentration shows whether it is: over the n requests whose completion
+    /// times depend on the platter angle, it is 1 when all complete at the predicted platter angle,
+    /// and about 1 / sqrt(n) by chance. Below 0.5 the clock counts as broken.
     #[arg(long)]
     locked: bool,
 

@@ -52,7 +52,7 @@ use member::{Events, Slots};
 use part::Rows;
 
 /// Several devices that act as one; see the [module](self). Functions that run for every command
-/// are always inlined, which saves a mirrored pair 2 % of its instructions (`cargo xtask counts`).
+/// are always inlined: a mirrored pair then executes 2 % fewer instructions (`cargo xtask counts`).
 pub struct Array<P: Placement> {
     pub(crate) placement: P,
     pub(crate) members: Vec<Member>,
@@ -88,7 +88,7 @@ pub trait Placement: Send + Sized {
     /// State that the placement keeps for a request.
     type State: Default + Send;
 
-    /// Returns the number of blocks of the array.
+    /// Returns the number of blocks in the array.
     fn capacity(array: &Array<Self>) -> SectorCount;
 
     /// Checks that the array can serve `request`.
@@ -123,7 +123,7 @@ pub trait Placement: Send + Sized {
         array.feed_member(member, now);
     }
 
-    /// Submits commands that wait for any member, if progress on one member can unblock another.
+    /// Submits commands that wait for any member, in case progress on one has unblocked another.
     fn feed_all(_array: &mut Array<Self>, _now: Instant) {}
 
     /// Records that a member has completed a command.
@@ -144,7 +144,7 @@ pub trait Placement: Send + Sized {
     /// Replans a part that waited for rows while members failed or were rebuilt.
     fn replan(_array: &mut Array<Self>, _part: u64) {}
 
-    /// Removes the commands of a request from the queues. None of them has begun.
+    /// Removes the commands of a request, none of which has begun, from the queues.
     fn withdraw(array: &mut Array<Self>, request: u64, now: Instant) {
         array.withdraw_parts(request, now);
     }
@@ -299,7 +299,7 @@ impl<P: Placement> Array<P> {
         });
         self.release(now);
         if self.is_step_waiting() {
-            // Writes no longer wait for a full batch.
+            // While the step waits, writes do not wait for a full batch.
             P::feed_all(self, now);
         }
     }
@@ -374,14 +374,14 @@ impl<P: Placement> Array<P> {
     /// Submits a command to its member, or queues it if the member is busy.
     fn hand_over(&mut self, id: u64, index: usize, now: Instant) {
         let (member, pending) = self.command(id, index);
-        let own = &mut self.members[member];
-        if pending.request.is_simple_transfer() && own.is_free(&pending.request) {
-            own.queue.note_bypass(&pending.request, &own.device);
+        let target = &mut self.members[member];
+        if pending.request.is_simple_transfer() && target.is_free(&pending.request) {
+            target.queue.note_bypass(&pending.request, &target.device);
             self.send(member, now, &pending.request);
             self.note_event(member);
         } else {
-            own.add(pending);
-            own.count_waiting(now);
+            target.add(pending);
+            target.count_waiting(now);
             self.feed_member(member, now);
         }
     }
@@ -404,7 +404,7 @@ impl<P: Placement> Array<P> {
     #[inline(always)]
     pub(crate) fn send(&mut self, member: usize, now: Instant, command: &Request) {
         let result = self.members[member].device.submit(now, *command);
-        assert_eq!(result, Ok(()), "`accepts` was wrong about {command:?}");
+        assert_eq!(result, Ok(()), "rejected despite `accepts`: {command:?}");
         self.members[member].begin(now, command);
         let (id, index) = part_of(command.id);
         let part = &mut self.parts[id];
@@ -468,9 +468,9 @@ impl<P: Placement> Array<P> {
             return;
         }
         for next in self.rows.release(id, rows) {
-            let waits = &mut self.parts[next];
-            waits.blocked -= 1;
-            if waits.blocked == 0 {
+            let waiter = &mut self.parts[next];
+            waiter.blocked -= 1;
+            if waiter.blocked == 0 {
                 if !self.failures.past.is_empty() {
                     P::replan(self, next);
                 }
@@ -586,9 +586,9 @@ impl<P: Placement> Array<P> {
             };
             for (index, command) in waiting.iter().enumerate() {
                 let member = P::device_of(self, command.member);
-                let own = &mut self.members[member];
-                let taken = own.take(child_id(id, index));
-                own.count_waiting(now);
+                let target = &mut self.members[member];
+                let taken = target.take(child_id(id, index));
+                target.count_waiting(now);
                 assert!(taken.is_some(), "request {request} lost a command");
                 // The command may have blocked others.
                 self.feed_member(member, now);

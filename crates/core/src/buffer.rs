@@ -1,4 +1,4 @@
-//! The on-board buffer: which blocks it holds.
+//! The contents of the on-board buffer.
 //!
 //! A segment holds one run of consecutive blocks. Like the circular memory that it models, it drops
 //! its oldest blocks when it is full. The drive adds the blocks that it is reading to the segment

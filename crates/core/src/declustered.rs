@@ -88,7 +88,7 @@ pub type Declustered = Array<TwoCopies>;
 pub struct TwoCopies {
     layout: Layout,
     unit: u64,
-    /// The units in each half of a member.
+    /// Number of units in each half of a member.
     rows: u64,
     random: Generator,
     /// The slots of failed members. A slot is removed when a spare has all its blocks.

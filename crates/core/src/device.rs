@@ -94,7 +94,7 @@ pub enum SubmitError {
     TooLarge,
     /// The request ends beyond the last block.
     BeyondEnd {
-        /// Number of blocks of the device.
+        /// Number of blocks on the device.
         sectors: SectorCount,
     },
     /// The unit of the request does not exist.
@@ -159,7 +159,7 @@ pub struct Completion {
     pub arrived: Instant,
     /// Instant at which the host received the completion.
     pub at: Instant,
-    /// Parts of the time from `arrived` to `at`.
+    /// The parts of the time from `arrived` to `at`.
     pub breakdown: Breakdown,
     /// Effect of the buffer on the request.
     pub outcome: Outcome,
@@ -272,7 +272,7 @@ pub struct Breakdown {
     pub settle: Span,
     /// Rotational wait for the first sector.
     pub rotation: Span,
-    /// From the start of the first sector to the end of the last, including track crossings.
+    /// Time from the start of the first sector to the end of the last, including track crossings.
     pub transfer: Span,
     /// Bus transfer that overlaps nothing else.
     pub bus: Span,

@@ -80,19 +80,19 @@ impl From<RunError> for InputError {
     }
 }
 
-/// The events of a run.
+/// A receiver of the events of a run.
 pub trait Observer {
-    /// A request entered the device.
+    /// Notifies the observer that a request has entered the device.
     fn arrived(&mut self, now: Instant, request: &Request);
 
-    /// A request was completed.
+    /// Notifies the observer that a request has completed.
     fn completed(&mut self, completion: &Completion);
 
-    /// The last request was completed and no more will arrive. `device` is in its state at that
-    /// instant; its own work, such as a rebuild, may continue.
+    /// Notifies the observer that the last request has completed and no more will arrive. `device`
+    /// is in its state at that instant; its own work, such as a rebuild, may continue.
     fn all_completed(&mut self, _device: &dyn Device) {}
 
-    /// Returns true to end the run. Called after each completion.
+    /// Returns true to end the run. It is called after each completion.
     #[inline]
     fn is_over(&self) -> bool {
         false
@@ -124,7 +124,7 @@ pub fn run(
                 }
                 // Borrowed, because moving it would copy the whole completion.
                 if let Some(completion) = &device.advance(event) {
-                    assert!(outstanding > 0, "completed twice: {completion:?}");
+                    assert!(outstanding > 0, "was not outstanding: {completion:?}");
                     outstanding -= 1;
                     observer.completed(completion);
                     if observer.is_over() {
@@ -153,7 +153,7 @@ pub fn run(
             return Err(RunError::LateEvent);
         }
         let done = device.advance(event);
-        assert!(done.is_none(), "completed twice: {done:?}");
+        assert!(done.is_none(), "was not outstanding: {done:?}");
     }
     Ok(())
 }
@@ -220,7 +220,7 @@ impl<I: Iterator<Item = Request>> ClosedLoop<I> {
 }
 
 impl<I: Iterator<Item = Request>, T: Iterator<Item = Span>> ClosedLoop<I, T> {
-    /// Like [`Self::new`], but takes the think times from `think`. Clients stop when they run out.
+    /// Like [`Self::new`], but takes the think times from `think`. Clients stop when `think` ends.
     pub fn with_think_times(mut requests: I, clients: usize, think: T) -> Self {
         let next = requests.next();
         Self {

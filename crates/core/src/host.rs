@@ -56,7 +56,7 @@ impl<D: Device + Estimate> Host<D> {
     /// Merges sequential requests: the request that the policy chooses and the waiting requests
     /// that continue it are submitted as one command of at most `max` blocks.
     ///
-    /// A request of the same direction is appended to the chosen one if it begins where the chosen
+    /// A request in the same direction is appended to the chosen one if it begins where the chosen
     /// one ends, then another that begins where the appended one ends, and so on. If several
     /// requests begin at the same block, the oldest is appended, or none if the oldest would make
     /// the command too large. A request of more than `max` blocks is submitted alone. All requests
@@ -172,7 +172,7 @@ impl<D: Device + Estimate> Host<D> {
         let mut child = *request;
         child.id = id;
         let result = self.device.submit(now, child);
-        assert_eq!(result, Ok(()), "`accepts` was wrong about {request:?}");
+        assert_eq!(result, Ok(()), "rejected despite `accepts`: {request:?}");
         id
     }
 

@@ -49,7 +49,7 @@ impl Position {
 pub struct Approach {
     /// Arm movement, including an overlapping head switch.
     pub seek: Span,
-    /// Head switch without arm movement, and write settle; an effective value may be negative.
+    /// Head switch without arm movement, and write settle, which may be specified as negative.
     pub settle: Span,
     /// Wait for data to write, with the head over the track.
     pub hold: Span,
@@ -82,7 +82,7 @@ impl Approach {
 }
 
 impl Mechanism {
-    /// Builds the mechanism of `spec` over its `layout`, with the platter at `origin` at the start.
+    /// Builds a mechanism from `spec` and its `layout`, with the platter at `origin` at the start.
     pub fn new(spec: &Spec, layout: Arc<Layout>, origin: Angle) -> Self {
         Self {
             layout,
@@ -169,7 +169,7 @@ impl Piece {
         self.begin + sectors_span(self.sector_time, passed)
     }
 
-    /// Returns the instant at which the physical sector with sector `index` begins to pass.
+    /// Returns the instant at which the physical sector containing sector `index` begins to pass.
     #[inline]
     pub fn begins(&self, index: SectorCount) -> Instant {
         self.after(SectorCount(self.physical.down(index.0)))
@@ -250,7 +250,7 @@ impl Piece {
     /// which it landed comes round again.
     pub fn on_arrival(mut self, early: Span, wanted: SectorCount, period: Span) -> Self {
         let since_first = period - early;
-        // This includes a sector that is still caught within the grace.
+        // This includes a sector that the head just catches: see `GRACE`.
         let late = (since_first - grace(period)).or_zero();
         let landed = self.physical.up(sectors_within(self.sector_time, late) + 1);
         if landed < wanted.0 && since_first > Span::ZERO {
@@ -280,9 +280,9 @@ impl Piece {
 }
 
 impl Mechanism {
-    /// Returns the transfer of the first of `blocks`, up to a gap or the end of the track, and the
-    /// approach of the head from `from`. The transfer does not begin before `ready`. If it
-    /// `continues` from another track, it skips the settle at the beginning of a request.
+    /// Returns the transfer that begins with the first of `blocks` and ends at a gap or the end of
+    /// the track, and the head's approach from `from`. The transfer does not begin before `ready`.
+    /// If it `continues` from another track, the settle time at the start of a request is left out.
     #[inline(always)]
     pub fn piece(
         &self,
@@ -334,9 +334,9 @@ const GRACE: u64 = 1 << 44;
 
 /// A platter that rotates at a constant rate from a known angle.
 ///
-/// The angle at an instant takes one multiplication, whose result wraps like the platter. The phase
-/// is valid for all instants, because rounding the rate changes the period by less than one part in
-/// 10^12.
+/// Finding an angle takes one multiplication, whose result wraps around once per revolution. The
+/// phase is valid for all instants, because rounding the rate changes the period by less than one
+/// part in 10^12.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rotation {
     /// Units of 2^-64 revolutions per nanosecond.
@@ -347,7 +347,7 @@ pub struct Rotation {
 }
 
 impl Rotation {
-    /// Returns the largest error of a time; angles are accurate to 2^-20 revolutions, times to 1
+    /// Returns the largest error in a time; angles are accurate to 2^-20 revolutions, times to 1
     /// ns.
     pub fn rounding(&self) -> Span {
         Span::from_ns((self.period().as_ns() >> 19) + 4)

@@ -90,7 +90,7 @@ pub type Mirror = Array<Pair>;
 /// The placement of a mirrored pair.
 pub struct Pair {
     sides: [MemberSide; 2],
-    /// The side of the spare, until it takes a slot.
+    /// The state of the spare, until the spare takes a slot.
     spare_side: Option<MemberSide>,
     layout: Layout,
     /// `None` for a shared queue.
@@ -104,7 +104,7 @@ pub struct Pair {
     is_hurrying: bool,
     /// The slot of a failed member, until a spare has all its blocks.
     missing: Option<usize>,
-    /// The number of blocks of a member.
+    /// The number of blocks on a member.
     sectors: u64,
     /// The number of blocks that the spare has, counted from the first block.
     rebuilt: u64,
@@ -179,7 +179,7 @@ impl Mirror {
         assert_eq!(
             spare.is_some(),
             has_rebuild,
-            "a spare and a rebuild need each other"
+            "a spare needs a rebuild, and a rebuild a spare"
         );
         assert!(config.failures.iter().all(|failure| failure.member < 2));
         let share = config.rebuild.map(|rebuild| rebuild.share_fraction);
@@ -219,7 +219,7 @@ impl Mirror {
         self.feed_pair(now);
     }
 
-    /// Returns true if the member in `slot` serves `request`. A spare serves what it has.
+    /// Returns true if the member in `slot` serves `request`. A spare serves only rebuilt blocks.
     fn serves(&self, slot: usize, request: &Request) -> bool {
         if self.placement.missing != Some(slot) {
             return true;

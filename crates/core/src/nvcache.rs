@@ -27,7 +27,7 @@
 //! Each request takes time logarithmic in the number of extents in the cache.
 //!
 //! # When it is bad
-//! If a destage fails, its data are lost: the device has already retried if it can, and the cache
+//! If a destage fails, its data are lost: the device has already retried if it could, and the cache
 //! only counts the failure. A block that is repeatedly overwritten before its destage begins stays
 //! in the cache.
 //!
@@ -213,7 +213,7 @@ impl NvCache {
     fn destage(&mut self, now: Instant, blocks: Range<u64>, mut parents: Vec<Pending>) {
         let mut merged = blocks.clone();
         let mut near = self.dirty.sent_near(&blocks);
-        near.retain(|(sent, _)| overlaps(sent, &blocks) || self.is_merged(sent, &blocks));
+        near.retain(|(sent, _)| overlaps(sent, &blocks) || self.may_merge(sent, &blocks));
         let mut is_free = true;
         for (sent, child) in near {
             let union = merged.start.min(sent.start)..merged.end.max(sent.end);
@@ -235,8 +235,8 @@ impl NvCache {
         self.count(now);
     }
 
-    /// Returns true if the destages of `sent` and of the adjacent `blocks` should be merged.
-    fn is_merged(&self, sent: &Range<u64>, blocks: &Range<u64>) -> bool {
+    /// Returns true if the destages of `sent` and of the adjacent `blocks` may be merged.
+    fn may_merge(&self, sent: &Range<u64>, blocks: &Range<u64>) -> bool {
         let sectors = blocks.end.max(sent.end) - blocks.start.min(sent.start);
         self.config.merge.is_some_and(|max| sectors <= max.0)
     }
@@ -286,7 +286,7 @@ impl NvCache {
                 return;
             }
             let result = device.submit(now, child);
-            assert_eq!(result, Ok(()), "`accepts` was wrong about {child:?}");
+            assert_eq!(result, Ok(()), "rejected despite `accepts`: {child:?}");
         }
     }
 

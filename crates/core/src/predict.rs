@@ -22,7 +22,7 @@ use crate::units::{Angle, Instant, Span};
 /// Penalty in revolutions (about 0.5 ms) for contradicting the predicted buffer contents.
 const SURPRISE: f64 = 0.05;
 
-/// Penalty in revolutions for a lost or gained one: small, because the arm is often barely late.
+/// Penalty for losing or gaining a revolution. It is small, because the arm is often barely late.
 const SLIP: f64 = 0.05;
 
 /// A model that follows a real drive.
@@ -61,13 +61,13 @@ pub struct Observation {
 }
 
 impl Predictor {
-    /// Creates a predictor for the drive of `spec`, with its platter at an unknown angle.
+    /// Creates a predictor for the drive that `spec` describes. The platter's angle is unknown.
     pub fn new(spec: &Spec, layout: Arc<Layout>, continuity: Continuity) -> Self {
         let clock = Clock::new(spec.mechanics.period_ns, continuity);
         Self::with_core(Core::with_layout(spec, layout), clock)
     }
 
-    /// Creates a predictor for a drive in the state of `core`. `clock` estimates its platter.
+    /// Creates a predictor for a drive in the state of `core`. `clock` estimates its angle.
     pub fn with_core(core: Core, clock: Clock) -> Self {
         Self {
             completed: core,
@@ -124,10 +124,10 @@ impl Predictor {
     /// Observes that the oldest outstanding request completed at `at`.
     ///
     /// # Panics
-    /// If nothing is outstanding.
+    /// If no request is outstanding.
     pub fn observe(&mut self, at: Instant) -> Observation {
         let Some(expected) = self.outstanding.pop_front() else {
-            panic!("nothing is outstanding");
+            panic!("no request is outstanding");
         };
         let predicted = expected.completion;
         let Prediction {
@@ -171,10 +171,10 @@ impl Predictor {
     /// Records that the oldest outstanding request failed at `at`. A failure reveals no angle.
     ///
     /// # Panics
-    /// If nothing is outstanding.
+    /// If no request is outstanding.
     pub fn dismiss(&mut self, at: Instant) {
         let Some(expected) = self.outstanding.pop_front() else {
-            panic!("nothing is outstanding");
+            panic!("no request is outstanding");
         };
         (self.completed, self.open) = (expected.after, at);
         let late = at.after(expected.completion.at);

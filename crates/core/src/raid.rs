@@ -104,7 +104,7 @@ impl Level {
         }
     }
 
-    /// Returns the number of members that would suffice for the data of `members` members.
+    /// Returns the number of members that the data of an array of `members` members would fill.
     pub const fn data_members(self, members: usize) -> usize {
         match self {
             Self::Zero => members,
@@ -211,8 +211,8 @@ impl Raid {
         self.release(now);
     }
 
-    /// Returns the status of a command whose failure its part can tolerate: a failed read that the
-    /// rest of the row replaces, or a write to a failed member.
+    /// Returns the status of a command whose failure its part can tolerate: a read of blocks that
+    /// the rest of the row determines, or a write to a failed member.
     fn excused_status(&mut self, id: u64, device: usize, done: &Completion) -> Option<Status> {
         let is_down = self.failures.has_failed(device);
         if self.has_lost_data() {
@@ -378,7 +378,7 @@ impl Placement for Stripes {
     }
 
     fn fail(array: &mut Raid, Failure { member, at }: Failure) {
-        // Extends the statistics of an idle member until now.
+        // Extends the statistics of an idle member up to now.
         array.members[member].count_waiting(at);
         let Stripes {
             layout,

@@ -278,8 +278,8 @@ section! {
         /// The smallest size that counts as large.
         large_from: SectorCount = SectorCount(1)
             => size(1).required().varied(33, Variation::Jointly).cited(A5);
-        /// For a write of any size that continues the previous command, if that was also a write;
-        /// if absent, the size decides.
+        /// For a write of any size that continues the previous command, if that was also a write.
+        /// If this key is absent, the size decides.
         sequential: Option<SectorCount> = None => size(1).varied(33, Variation::Jointly);
     }
 }

@@ -1,6 +1,6 @@
 //! Devices whose types are known only at run time.
 //!
-//! The type of a host queue above a drive is `Host<Drive>`, and the compiler generates each policy
+//! The type of a host queue above a drive is `Host<Drive>`, and the compiler specialises policies
 //! for it. A stack of devices from a study or a command line has no such static type. It is a
 //! [`BoxedDevice`], and policies above it query positions through a trait object. For devices that
 //! do not know positions, [`policy`] rejects the policies that need them.
@@ -14,7 +14,7 @@ use crate::request::Request;
 use crate::sched::{Estimate, Knowledge, Policy, PolicyConfig, Rehearse, Shape};
 use crate::units::{Instant, Span};
 
-/// Any device. Policies above it may only use its [`knowledge`](Self::knowledge).
+/// Any device. Policies above it may use only its [`knowledge`](Self::knowledge).
 pub struct BoxedDevice(Inner);
 
 enum Inner {

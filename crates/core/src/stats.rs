@@ -273,7 +273,7 @@ impl FromIterator<Span> for SortedSpans {
 /// defined in worthington94 section 4.1.
 ///
 /// # Cost
-/// One step per order statistic of either sample; no memory.
+/// One step per order statistic of either sample; no extra memory.
 ///
 /// # When it is bad
 /// A model that permutes the response times of requests has demerit zero.
@@ -339,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_integers_have_their_closed_form() {
+    fn moments_of_the_first_integers_match_the_closed_form() {
         // 1..=n has mean (n + 1) / 2 and variance n (n + 1) / 12; n = 2999 makes both integers.
         let moments = moments_of(1..=2999);
         assert_eq!(moments.count(), 2999);
@@ -381,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn too_small_samples_have_no_statistics() {
+    fn samples_that_are_too_small_have_no_variance() {
         assert_eq!(moments_of([]).mean(), None);
         assert_eq!(moments_of([7]).mean(), Some(Span::from_ns(7)));
         assert_eq!(moments_of([7]).variance_ms2(), None);
@@ -400,7 +400,7 @@ mod tests {
     }
 
     #[test]
-    fn unequal_sizes_weigh_the_overlaps_of_their_steps() {
+    fn demerit_of_unequal_sizes_weights_overlapping_steps() {
         // Steps of 0, 6 (halves) and 0, 3, 9 (thirds) overlap for 1/3, 1/6, 1/6 and 1/3 at
         // distances of 0, 3, 3 and 3, so the mean square is 6.
         let distance = demerit(&sorted([6_000, 0]), &sorted([9_000, 0, 3_000]));

@@ -215,7 +215,7 @@ impl fmt::Display for Span {
 }
 
 /// A position on the platter, or a difference of two positions: a fraction of a revolution, in
-/// units of 2^-64, so that arithmetic wraps like the platter.
+/// units of 2^-64, so that arithmetic wraps around once per revolution.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Angle(u64);
 

@@ -137,7 +137,7 @@ fn syntax_error(base: &str, error: &TomlError) -> InputError {
 fn apply(root: &mut Table, edit: &Edit) -> Result<(), InputError> {
     let full_key: &str = &edit.key;
     let misplaced = || {
-        let found = "a table for a value or a value for a table";
+        let found = "a table in place of a value or the reverse";
         InputError::shown(full_key, found, "a key that can be set")
     };
     let (path, key) = match &edit.value {

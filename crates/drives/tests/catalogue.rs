@@ -204,7 +204,7 @@ fn fitted_variants_differ_only_in_fitted_keys() {
     assert_eq!(variants, 6);
 }
 
-/// By which command, to which rows of which trace, beginning with what, made from what.
+/// The origin names the command, the rows, the trace, the first drive, and that drive's origin.
 #[test]
 fn fitted_variants_describe_their_origin() {
     // The first half of what each drive's trace has.
@@ -222,7 +222,7 @@ fn fitted_variants_describe_their_origin() {
         let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
         let made = format!(
             "Fitted with `diskarm calibrate` to {half} rows (0..{half}) of the trace {name}.csv, \
-             beginning with {name}. What that was made from: {}",
+             starting from the drive {name}, whose origin is: {}",
             words(&base.source.origin)
         );
         assert_eq!(words(&spec.source.origin), made);

@@ -420,7 +420,7 @@ fn keys_that_cannot_be_set_are_errors() {
     let flag = || edit("bus.hold_read", toml("true"));
     for base in ["bus = 1\n", "[[bus]]\n", "[bus.hold_read]\n"] {
         let error = rewrite(base, &[flag()]).expect_err("misplaced");
-        let message = "bus.hold_read: found a table for a value or a value for a table, \
+        let message = "bus.hold_read: found a table in place of a value or the reverse, \
                        expected a key that can be set";
         assert_eq!(error.to_string(), message, "{base}");
     }

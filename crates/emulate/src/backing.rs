@@ -14,7 +14,7 @@ use diskarm_wire::Sense;
 use diskarm_wire::sense::{Code, Key};
 
 /// The device below a unit, and those of its properties that the unit can read and change. By
-/// default there are none, because arrays, pairs and wrappers have no layout to report.
+/// default, it can use none, because arrays, pairs and wrappers have no layout to report.
 pub trait Backing: Device {
     /// Returns the specification of a single drive, with the current buffer rules.
     fn spec(&self) -> Option<&Spec> {
@@ -96,7 +96,7 @@ impl Backing for Single {
 
 /// Stores the data of blocks. Blocks that were never written read as zeros.
 pub trait Store: Send {
-    /// Reads the blocks from `at` on into `data`, which is filled with zeros beforehand.
+    /// Reads the blocks that start at `at` into `data`, which is filled with zeros beforehand.
     fn read(&mut self, at: Lbn, data: &mut [u8]) -> Result<(), Unavailable>;
 
     /// Writes `data`, a whole number of blocks, at `at`.
@@ -111,8 +111,7 @@ pub trait Store: Send {
     }
 
     /// Called when the device has received a write or a flush. `data` will be stored with
-    /// [`Self::write`] once the device has completed the write; `data` is empty if they are already
-    /// stored.
+    /// [`Self::write`] once the device has completed the write; `data` is empty if already stored.
     fn submitted(&mut self, _request: &Request, _data: Vec<u8>) {}
 
     /// Called when the device has completed a write or a flush. If `counts`, the request succeeded,
@@ -121,7 +120,7 @@ pub trait Store: Send {
     fn completed(&mut self, _request: &Request, _counts: bool) {}
 
     /// Called when a write whose data were stored at `at` in advance is aborted before the device
-    /// receives it. `before` earlier writes at `at` are still pending. The data remain stored.
+    /// receives it. `before` is the number of earlier writes at `at` still pending. The data stay.
     fn withdrawn(&mut self, _at: Lbn, _before: usize) {}
 
     /// Called when these blocks have reached the media.

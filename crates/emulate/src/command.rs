@@ -50,8 +50,8 @@ pub(crate) struct Entry {
 }
 
 impl Entry {
-    /// Returns true if a pending unit attention makes the command fail. Only INQUIRY, REPORT LUNS
-    /// and REQUEST SENSE do not fail (SPC-4).
+    /// Returns true if a pending unit attention makes the command fail. It makes all commands fail
+    /// except INQUIRY, REPORT LUNS and REQUEST SENSE (SPC-4).
     pub fn reports_attention(&self) -> bool {
         self.access != Access::Always
     }

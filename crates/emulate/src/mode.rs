@@ -451,8 +451,8 @@ fn check_caching(view: &View<'_>, page: &[u8]) -> Option<usize> {
     (page.minimum_prefetch > page.maximum_prefetch.min(page.prefetch_ceiling)).then_some(4)
 }
 
-/// Changes the read-ahead. A field that was not changed leaves the current value as it is, since it
-/// may not fit the field.
+/// Changes the read-ahead. A field that was not changed leaves the current value as it is, since
+/// that value may not fit the field.
 fn apply_read_ahead(page: &Caching, rules: &mut Buffer) {
     let max = page.maximum_prefetch.min(page.prefetch_ceiling);
     if max != blocks(rules.read_ahead_max) {

@@ -71,7 +71,7 @@ impl Nexus {
 pub(crate) enum Access {
     /// Executed in any state of the unit.
     Always,
-    /// Concerns only the reservations or registrations of its own initiator.
+    /// Concerns only the reservations or registrations of the initiator that sent it.
     Own,
     /// Only returns a report; persistent reservations always allow this.
     Reports,

@@ -107,7 +107,7 @@ pub struct Unit<D> {
     in_device: usize,
     /// True if the store is notified of device events.
     store_wants_events: bool,
-    /// Completions of one instant; kept to reuse the memory.
+    /// Completions of one instant; kept to reuse its memory.
     completed: Vec<Completion>,
     disturbance: Disturbance,
     now: Instant,

@@ -4,9 +4,9 @@
 //! read. Sizes and counts are first measured one by one ([`direct`]), which also shows whether the
 //! write cache is of a kind that a model can predict. Everything else is inferred by comparing
 //! hypotheses ([`inference`]): given the known layout and timing of the drive, a model computes how
-//! a drive with any buffer would execute a test vector. Vectors for which the predictions differ
-//! are run, and the hypothesis that predicts the observed times is accepted. If no vector
-//! determines a property, the reason is reported.
+//! the drive would execute a test vector if it had any given buffer. Vectors for which the
+//! predictions differ are run, and the hypothesis that predicts the observed times is accepted. If
+//! no vector determines a property, the reason is reported.
 
 mod context;
 mod direct;
@@ -81,7 +81,7 @@ fn report(context: &Context<'_, '_>, verdicts: &[Verdict]) -> Facts {
             if context.is_deferred {
                 DEFERRED_REASON
             } else {
-                "can only be measured by writes"
+                "can be measured only with writes"
             }
         } else if is_hidden {
             SEGMENTS_REASON

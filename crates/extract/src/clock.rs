@@ -5,7 +5,7 @@
 //! difference between two completions gives the angle between two sectors.
 //!
 //! The constant is the time from the media to the host, which cannot be observed. On this clock,
-//! each sector passes late by this constant, when a read of it ends.
+//! each sector passes later by this constant, which is when a read of it ends.
 
 use diskarm_core::geometry::Extent;
 use diskarm_core::units::Instant;
@@ -43,7 +43,7 @@ pub(crate) struct Clock {
     origin: Option<f64>,
     /// Lateness of passes relative to the origin and the period, by number of revolutions.
     late: Line,
-    /// Weight of the initial period, relative to that of completions.
+    /// Weight of the initial period, relative to the weight of a completion.
     prior: f64,
     /// Maximum random deviation of completions served from the media, in nanoseconds.
     tolerance: f64,

@@ -54,7 +54,7 @@ pub struct SeekDifference {
     pub mean: Span,
     /// Distance in cylinders at which times differ most, and both times (means of two directions).
     pub largest: (u32, [Span; 2]),
-    /// The same for the difference that is largest relative to the first time.
+    /// The same values for the difference that is largest relative to the first time.
     pub largest_relative: (u32, [Span; 2]),
 }
 

@@ -8,11 +8,11 @@
 //!
 //! # Test vector
 //! Pairs of reads, the first in the first zone and the second in the middle or last zone. The
-//! second is sent at a random time close to that at which it just catches its sector. Sector times
-//! differ between zones, so an arm that waits for the end of a sector is late by a varying fraction
-//! of a sector, unless a sector of the second zone lasts as long as a whole number of sectors of
-//! the first. If the arm is not free immediately, or the pairs are inconclusive, the first block of
-//! a cylinder is read and, after a long pause, a later block.
+//! second is sent at a random time close to that at which it would just catch its sector. Sector
+//! times differ between zones, so an arm that waits for the end of a sector is late by a varying
+//! fraction of a sector, unless a sector of the second zone lasts as long as a whole number of
+//! sectors of the first. If the arm is not free immediately, or the pairs are inconclusive, the
+//! first block of a cylinder is read and, after a long pause, a later block.
 //!
 //! # Decision
 //! The arm is free immediately if, with few exceptions, pairs with longer leads catch their sector
@@ -250,7 +250,7 @@ fn reads_ahead_to(pairs: &mut Pairs<'_, '_>, place: &Track, far: u64) -> Result<
     Ok(false)
 }
 
-/// Returns the number of misses that is conclusive if a hit looks like one with this probability.
+/// Returns the number of misses needed if a hit looks like a miss with this probability.
 fn enough_tied(chance: f64) -> u32 {
     let chance = chance.min(0.9);
     let by_chance = |reads: u32| f64::from(reads + 1) * chance.powi(reads as i32);

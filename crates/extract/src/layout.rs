@@ -71,7 +71,7 @@ pub struct LayoutFinding {
 const CHECKED_BLOCKS: u32 = 24;
 /// Maximum number of reads per checked block.
 const MAX_READS: u32 = 64;
-/// Maximum number of checked blocks at another angle, because some may be reallocated or read late.
+/// Maximum number of checked blocks at unexpected angles. Some may be reallocated or read late.
 const MAX_MISSES: u32 = 2;
 
 /// Finds the layout by the first [`Method`] that the drive supports and that reads confirm.
@@ -113,7 +113,7 @@ pub fn measure(disk: &mut Disk<'_>, period_ns: f64, seed: u64) -> Result<LayoutF
     Err(Error::Undecided(reasons.collect::<Vec<_>>().join("; ")))
 }
 
-/// Refuses drives that emulate small sectors, because they report and time physical sectors.
+/// Fails for drives that emulate small sectors, because physical sectors determine their timing.
 fn refuse_emulated(disk: &mut Disk<'_>) -> Result<(), Error> {
     let sector = disk.sector_size();
     match disk.physical_sector()? {

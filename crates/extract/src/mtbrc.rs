@@ -81,7 +81,7 @@ pub struct Mtbrc {
     pub median: Estimate,
     /// 95th percentile of the time.
     pub upper: Span,
-    /// 50th and 95th percentile of the time from the pass of X's first sector to that of Y's.
+    /// 50th and 95th percentiles of the time from the pass of X's first sector to that of Y's.
     pub distances: (Span, Span),
     /// Mean host delay, from the end of X until Y is sent.
     pub host: Span,

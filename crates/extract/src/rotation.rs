@@ -11,7 +11,7 @@
 //! depends on the time from the first read to the last, not on the number of reads.
 //!
 //! A drive that reads ahead for some revolutions seems to rotate more slowly if the next read
-//! follows immediately. If reads after pauses end at another angle, random pauses give the period.
+//! follows immediately. If reads after pauses end at another angle, reads at random times are used.
 //!
 //! Drives from 1992 may ignore force unit access and serve the reads from the buffer. Such reads
 //! end at varying angles, or in less than three quarters of a revolution. In that case, enough
@@ -370,7 +370,7 @@ impl Fit {
         if (late - expected).abs() > self.period / 4.0 {
             self.missed += 1;
             if self.missed > 8 {
-                let reason = "rotation: more than eight reads ended at another angle";
+                let reason = "rotation: more than eight reads ended at unexpected angles";
                 return Err(Error::Undecided(reason.to_owned()));
             }
             return Ok(());

@@ -48,7 +48,7 @@ use plan::{TARGET_WIDTH, target_width};
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Seeks {
-    /// In ascending order of distance; times in between are interpolated linearly.
+    /// Points in ascending order of distance. Times in between are interpolated linearly.
     pub points: Vec<SeekPoint>,
     /// Extra time of an inward seek, and time saved by an outward one.
     pub inward: Estimate,

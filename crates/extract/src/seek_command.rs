@@ -11,10 +11,10 @@
 //! blocks (SBC-2), so on a larger drive the curve covers only distances between those.
 //!
 //! # Decision
-//! Of the times from a starting point in one direction, those that deviate from the median by more
-//! than 10 % are discarded, because they are due to retries, recalibrations or host delays. The
-//! mean of the others represents the starting point. The mean curve is the mean over starting
-//! points, and the maximum curve is the largest.
+//! Times from a starting point in one direction are discarded if they deviate from their median by
+//! more than 10 %, because they are due to retries, recalibrations or host delays. The mean of the
+//! others represents the starting point. The mean curve is the mean over starting points, and the
+//! maximum curve is the largest.
 //!
 //! The overhead of a SEEK is the time of a SEEK over one cylinder minus that of the movement, both
 //! inward. The movement takes MTBRC(1-sector write, 1-sector read on the adjacent cylinder) minus
@@ -46,7 +46,7 @@ use crate::{Disk, Effort, Error, Estimate, Setup};
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Curves {
-    /// In ascending order of distance; times in between are interpolated linearly.
+    /// Points in ascending order of distance. Times in between are interpolated linearly.
     pub points: Vec<Point>,
     /// Overhead of a SEEK, which has been subtracted from all points.
     pub processing: Estimate,
@@ -236,7 +236,7 @@ fn measure_distance(
         let share = u64::from(room) * u64::from(point) / u64::from((points - 1).max(1));
         let outer = first + share as u32;
         let (outer, inner) = ends(layout, outer, distance, last).ok_or_else(|| {
-            let reason = format!("no blocks {distance} cylinders apart near cylinder {outer}");
+            let reason = format!("no blocks are {distance} cylinders apart near cylinder {outer}");
             Error::Undecided(reason)
         })?;
         disk.seek(outer)?;

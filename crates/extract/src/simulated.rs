@@ -55,7 +55,7 @@ impl SimulatedDrive {
             generator,
             sent: 0,
         };
-        // The first command of a host reports that the drive was powered on.
+        // The reply to a host's first command reports that the drive was powered on.
         let mut block = [0; 16];
         let length = Command::TestUnitReady.emit(&mut block);
         simulated.serve(&block[..length], &[]);

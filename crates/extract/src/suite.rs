@@ -177,7 +177,7 @@ fn obstacle(checkpoint: &Checkpoint, measurement: &Measurement) -> Option<Outcom
         Outcome::Skipped(why) => Some(why.clone()),
     };
     let is_forbidden = measurement.writes && !checkpoint.options.writes;
-    let forbidden = || is_forbidden.then(|| "needs writes".to_owned());
+    let forbidden = || is_forbidden.then(|| "needs writes, which were not allowed".to_owned());
     let unmet = measurement.needs.iter().find_map(missing);
     unmet.or_else(forbidden).map(Outcome::Skipped)
 }

@@ -231,7 +231,7 @@ impl Threshold {
 const INITIAL_SCALE_NS: f64 = 2.5e4;
 /// Drop in log-likelihood at the ends of a 95 % interval: half the 95th percentile of chi-square.
 const LOG_LIKELIHOOD_DROP: f64 = 1.92;
-/// The drop for consistent trials, which may agree by chance and are evaluated after each trial.
+/// The drop if trials agree: this may be by chance, and the test is repeated after each trial.
 const LOG_LIKELIHOOD_DROP_IF_AGREED: f64 = 2.0 * LOG_LIKELIHOOD_DROP;
 /// Maximum error of the median in scales. If it is larger, the median is unknown.
 const MAX_ERROR_SCALES: f64 = 40.0;

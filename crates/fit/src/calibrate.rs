@@ -13,7 +13,7 @@
 //! unknown: waits are uniform over a revolution, and only the edges of this range reveal overheads
 //! and seek times.
 //!
-//! Nothing is random, and everything runs on one thread, so equal traces give equal results.
+//! Nothing is random and everything runs on one thread, so the same trace gives the same result.
 //!
 //! [`Predictor`]: diskarm_core::predict::Predictor
 

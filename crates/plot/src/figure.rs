@@ -101,7 +101,7 @@ impl Figure {
         }
     }
 
-    /// Draws the figure. Equal data give equal bytes.
+    /// Draws the figure. The same data always give the same output, byte for byte.
     pub fn svg(&self) -> String {
         self.draw(Layout::Wide, true)
     }

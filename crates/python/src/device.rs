@@ -15,8 +15,8 @@ use crate::drive::Drive;
 use crate::policy::GivenPolicy;
 use crate::requests::microseconds;
 
-/// A drive, or devices in front of one, with a host queue, in virtual time: your own loop submits
-/// requests and advances it. It does not read clocks and never waits.
+/// A drive in virtual time, alone or behind other devices, with a host queue. Your own loop submits
+/// requests and advances the time; the device reads no clock and never waits.
 ///
 ///     >>> device = Device("hp-c2247", policy="sptf")
 ///     >>> numbers = [device.submit(0, "R", lbn, 16) for lbn in (1_000_000, 2_000, 1_000_016)]
@@ -27,7 +27,7 @@ use crate::requests::microseconds;
 ///     2 R 26.2 ms
 ///     1 R 44.4 ms
 ///
-/// Times are in microseconds since its start, rounded to nanoseconds, and never decrease. The
+/// Times are in microseconds since its start, rounded to nanoseconds, and must not decrease. The
 /// policy orders the host's queue, FCFS by default; `seed` determines all random choices.
 #[pyclass(module = "diskarm")]
 pub struct Device {
@@ -214,7 +214,7 @@ fn refusal(py: Python<'_>, request: &Request, refused: SubmitError) -> PyErr {
         SubmitError::Empty => ("sectors", "at least 1".to_owned()),
         SubmitError::TooLarge => ("sectors", format!("at most {}", Request::MAX_SECTORS.0)),
         SubmitError::BeyondEnd { sectors } => {
-            ("lbn", format!("a range within {} sectors", sectors.0))
+            ("lbn", format!("a range within the {} sectors", sectors.0))
         }
         SubmitError::Full | SubmitError::NoSuchUnit { .. } => ("device", refused.to_string()),
     };

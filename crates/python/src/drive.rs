@@ -13,8 +13,8 @@ use pyo3::prelude::*;
 
 use crate::convert::{py_error, python, wrong, wrong_type};
 
-/// A drive's model: a name in the catalogue, or the path of a specification that ends in .toml; or
-/// a drive with devices in front of it, such as throttle(rate=100/s, drive=hp-c2247).
+/// A drive, given by its name in the catalogue or the path of its specification (.toml); or a
+/// drive with devices in front of it, such as throttle(rate=100/s, drive=hp-c2247).
 #[pyclass(frozen, module = "diskarm")]
 pub struct Drive {
     pub system: Arc<System>,
@@ -58,8 +58,8 @@ impl Drive {
     /// Creates a drive from the values of its data sheet, like `diskarm drives new`: sizes such as
     /// "8TB", times such as "8.5ms", transfer rates such as "250MB/s". `seek` is the mean time of a
     /// seek before a read, over all pairs of cylinders, `outer` the sustained rate of the outermost
-    /// tracks, `sectors` one of "512n", "512e" and "4Kn". Values that are None are assumed, and
-    /// `toml` marks them as assumed.
+    /// tracks, `sectors` one of "512n", "512e" and "4Kn". Values that are None are replaced by
+    /// assumptions, which `toml` marks.
     #[staticmethod]
     #[pyo3(signature = (*, capacity, rpm, seek, outer, inner=None, write_seek=None,
         track_to_track=None, full_stroke=None, cache=None, platters=None, queue=None,
@@ -120,9 +120,9 @@ impl Drive {
         Ok(Self::from_system(read.into()))
     }
 
-    /// Returns the drive with values of its specification set by their dotted keys,
-    /// {"buffer.segments": 4}; times, rates and sizes are strings with a unit. Comments and
-    /// everything else remain unchanged.
+    /// Returns the drive with some values of its specification changed. `changes` maps dotted keys
+    /// to values, as in {"buffer.segments": 4}; times, rates and sizes are strings with a unit.
+    /// Comments and everything else remain unchanged.
     #[pyo3(signature = (changes, name=None))]
     fn edit(
         &self,

@@ -10,8 +10,8 @@ use crate::drive::Drive;
 use crate::trace::ReadingOptions;
 use crate::wait;
 
-/// Replays the trace in file and compares the responses; or, if locked, predicts each response from
-/// earlier ones.
+/// Replays the trace in `file` and compares the responses or, if `locked` is set, predicts each
+/// response from earlier ones.
 #[pyfunction]
 pub fn validate<'py>(
     py: Python<'py>,
@@ -36,8 +36,8 @@ pub fn validate<'py>(
     python(py, &results.map_err(|error| py_error(py, &error))?)
 }
 
-/// Fits drive to the trace in file; returns the fitted drive, which is called `name`, the metrics,
-/// and warnings.
+/// Fits `drive` to the trace in `file`; returns the fitted drive, which is called `name`, the
+/// metrics, and warnings.
 #[pyfunction]
 pub fn calibrate<'py>(
     py: Python<'py>,

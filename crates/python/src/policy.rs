@@ -167,7 +167,7 @@ impl PythonQueue {
             let index: usize = policy.call_method1(name, (now_us, waiting))?.extract()?;
             let count = self.waiting.len();
             if index >= count {
-                let problem = format!("choose() returned {index}, with {count} waiting");
+                let problem = format!("choose() returned {index}, expected an index below {count}");
                 return Err(PyIndexError::new_err(problem));
             }
             Ok(index)

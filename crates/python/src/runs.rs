@@ -45,16 +45,16 @@ const MAX_REPLICATIONS: u64 = 1_000;
 
 /// The metrics, a flag that is true if the run is saturated, the quantiles of the response times,
 /// and the requests if `per_request` is set.
-type Metrics<'py> = (Bound<'py, PyAny>, bool, Vec<f64>, Option<Batch>);
+type PolicyResult<'py> = (Bound<'py, PyAny>, bool, Vec<f64>, Option<Batch>);
 
-/// Simulates each policy and returns a [`Metrics`] for each.
+/// Simulates each policy and returns a [`PolicyResult`] for each.
 #[pyfunction]
 pub fn simulate<'py>(
     py: Python<'py>,
     drive: &Drive,
     policies: Vec<Bound<'py, PyAny>>,
     options: Options,
-) -> PyResult<Vec<Metrics<'py>>> {
+) -> PyResult<Vec<PolicyResult<'py>>> {
     let policies = policies.iter().map(GivenPolicy::from_argument);
     let policies = policies.collect::<PyResult<Vec<GivenPolicy>>>()?;
     let arguments = Arguments::new(py, drive, options)?;
@@ -63,7 +63,7 @@ pub fn simulate<'py>(
         match policies.len() {
             // A single run uses this thread, whose Python state `wait` created.
             1 => vec![job(0)],
-            several => parallel::map(several, job, |_| {}),
+            count => parallel::map(count, job, |_| {}),
         }
     })?;
     if let Some(exception) = policies.iter().find_map(|policy| policy.exception(py)) {
@@ -176,10 +176,10 @@ impl Arguments {
                 ControlFlow::Continue(())
             }
         };
-        let several =
+        let is_replicated =
             matches!(&self.input, Input::Generated(generated) if generated.replications.is_some());
         let mut requests = self.per_request.then(Columns::default);
-        let runs: Vec<Run> = if several {
+        let runs: Vec<Run> = if is_replicated {
             simulation.replications(&progress, |_| {})?
         } else {
             let sink = requests.as_mut().map(|columns| columns as &mut dyn Sink);

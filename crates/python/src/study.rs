@@ -80,7 +80,7 @@ impl Study {
         columns.map(|column| column.name.as_str()).collect()
     }
 
-    /// Simulates the runs that `folder` lacks, on this many threads, and writes all results to it.
+    /// Simulates the runs that `folder` lacks, on `jobs` threads, and writes all results to it.
     fn run<'py>(
         &self,
         py: Python<'py>,

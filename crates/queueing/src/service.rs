@@ -37,7 +37,7 @@ impl Service {
         requests.service(&requests.part(&all_blocks(&mechanism.layout)))
     }
 
-    /// Returns the service of a mixture of two kinds of requests with their shares.
+    /// Returns the service of a mixture of two kinds of requests, given their shares.
     pub fn mixture(parts: [(f64, Self); 2]) -> Self {
         let mixture = |component: fn(&Self) -> Moments| {
             Moments::mixture(parts.iter().map(|(share, part)| (*share, component(part))))

@@ -14,7 +14,7 @@ use crate::compared::{op_name, outcome_name, relation_name};
 use crate::prose;
 
 #[derive(Serialize)]
-struct KnownTogether {
+struct CorrelatedPair {
     keys: [String; 2],
     /// `sum` or `difference` (the first minus the second).
     known: &'static str,
@@ -23,7 +23,7 @@ struct KnownTogether {
     correlation: f64,
 }
 
-impl KnownTogether {
+impl CorrelatedPair {
     fn all(fitted: &Calibration) -> Vec<Self> {
         let pairs = fitted.covariance.pairs().into_iter();
         let together = pairs.map(|pair| {
@@ -48,15 +48,11 @@ impl KnownTogether {
 const LABEL: usize = 12;
 
 fn key(quantity: &Quantity) -> String {
+    let cylinders = |distance: &u32| with_noun(*distance, "cylinder");
     match quantity {
         Quantity::Key(key) => (*key).to_owned(),
-        Quantity::ReadSeek(distance) => {
-            format!("seek over {}, added", with_noun(*distance, "cylinder"))
-        }
-        Quantity::WriteSeek(distance) => format!(
-            "write seek over {}, added",
-            with_noun(*distance, "cylinder")
-        ),
+        Quantity::ReadSeek(distance) => format!("seek correction at {}", cylinders(distance)),
+        Quantity::WriteSeek(at) => format!("write seek correction at {}", cylinders(at)),
     }
 }
 
@@ -91,7 +87,7 @@ pub fn json(names: FitNames<'_>, rows: usize, fitted: &Calibration, notes: &[Str
         "behaviours": fitted.behaviours,
         "fitted": fitted.fitted.iter().map(number_json).collect::<Value>(),
         "covariance_ms2": fitted.covariance.ms2,
-        "known_together": KnownTogether::all(fitted),
+        "known_together": CorrelatedPair::all(fitted),
         "not_determined": fitted.undetermined.iter().map(key).collect::<Value>(),
         "notes": notes,
     })
@@ -153,7 +149,7 @@ pub fn text(names: FitNames<'_>, rows: usize, fitted: &Calibration) -> String {
     }
     classes(&mut text, &fitted.unexplained, not_explained, rows);
     if !fitted.behaviours.is_empty() {
-        text += "\nbehaviours that replace given ones\n";
+        text += "\nbehaviours that replace those of the given drive\n";
         for behaviour in &fitted.behaviours {
             let _ = writeln!(text, "  {}", prose::wrapped(behaviour, 4).trim());
         }
@@ -204,10 +200,10 @@ fn verdict(holdout: &Holdout) -> String {
     if is_better != is_worse_by_demerit {
         return format!("The fit is {better}: {kept}.");
     }
-    let although = if is_better { "worse" } else { "not" };
+    let by_demerit = if is_better { "worse" } else { "not" };
     format!(
-        "The fit is {better} by log likelihood, which decides, although {although} by demerit: \
-         {kept}."
+        "The fit is {better} by log likelihood, the measure that decides, but {by_demerit} by \
+         demerit: {kept}."
     )
 }
 
@@ -217,35 +213,35 @@ fn kept_part(kept: KeptPart) -> Option<&'static str> {
         KeptPart::All => None,
         KeptPart::Keys => Some("the seek times are left as given"),
         KeptPart::Seeks => Some("only the fitted seek times are kept"),
-        KeptPart::Nothing => Some("nothing of the fit is kept"),
+        KeptPart::Nothing => Some("no part of the fit is kept"),
     }
 }
 
 /// Lists the classes with many unexplained requests, then the rest: the lines add up to
 /// `not_explained` of `rows`.
-fn classes(text: &mut String, stand_out: &[Class], not_explained: u64, rows: usize) {
-    if stand_out.is_empty() {
+fn classes(text: &mut String, conspicuous: &[Class], not_explained: u64, rows: usize) {
+    if conspicuous.is_empty() {
         return;
     }
     let _ = writeln!(
         text,
-        "\nclasses of requests that the drive does not explain, in requests\n  \
+        "\nnumbers of unexplained requests, by class\n  \
          {:<6} {:<14} {:<12} {:>13} {:>8}",
         "op", "relation", "outcome", "not explained", "of"
     );
-    let (mut others, mut of) = (not_explained, rows as u64);
-    for class in stand_out {
+    let (mut others, mut rest) = (not_explained, rows as u64);
+    for class in conspicuous {
         let (op, relation) = (op_name(class.op), relation_name(class.relation));
-        let (outcome, not) = (outcome_name(class.outcome), class.unexplained());
+        let (outcome, unexplained) = (outcome_name(class.outcome), class.unexplained());
         let count = class.count;
-        others -= not;
-        of -= count;
+        others -= unexplained;
+        rest -= count;
         let _ = writeln!(
             text,
-            "  {op:<6} {relation:<14} {outcome:<12} {not:>13} {count:>8}"
+            "  {op:<6} {relation:<14} {outcome:<12} {unexplained:>13} {count:>8}"
         );
     }
-    let _ = writeln!(text, "  {:<34} {others:>13} {of:>8}", "all others");
+    let _ = writeln!(text, "  {:<34} {others:>13} {rest:>8}", "all others");
 }
 
 /// Lists the numbers that the trace determines, and the pairs that it determines only together.
@@ -269,12 +265,12 @@ fn numbers(text: &mut String, fitted: &Calibration) {
     *text += "sd: standard deviation, with all other fitted numbers free.\n\
               others held: the same if all other numbers were known; 0.001 or less where the\n\
               likelihood has a step.\n";
-    let together = KnownTogether::all(fitted);
+    let together = CorrelatedPair::all(fitted);
     if !together.is_empty() {
         let _ = writeln!(
             text,
             "\n{:<62} {:>8} {:>7}",
-            "better known together, ms", "fitted", "sd"
+            "determined more precisely in combination, ms", "fitted", "sd"
         );
     }
     for two in together {
@@ -284,8 +280,8 @@ fn numbers(text: &mut String, fitted: &Calibration) {
     }
     for number in fitted.fitted.iter().filter(|number| number.is_doubtful) {
         let doubt = format!(
-            "doubtful: {} is {:.4} ms, not {:.4} ms as given. A bus keeps its standard rate, so \
-             the trace may show something else.",
+            "doubtful: {} is {:.4} ms, not {:.4} ms as given. Buses run at standard rates, so \
+             this number may reflect some other effect.",
             key(&number.quantity),
             number.fitted_ms,
             number.given_ms
@@ -303,15 +299,16 @@ fn clock(text: &mut String, fitted: &Calibration) {
             breaks,
         } => writeln!(
             text,
-            "clock       unbroken (phase concentration {concentration:.4}; lost and found again \
-             {breaks} times)\nperiod      {:.3} us ({:.3} rpm), initially at {:.4} of a revolution",
+            "clock       unbroken (phase concentration {concentration:.4}; angle lost {})\n\
+             period      {:.3} us ({:.3} rpm); initial phase {:.4} revolutions",
+            with_noun(breaks, "time"),
             period_ns / 1e3,
             60e9 / period_ns,
             phase.as_revolutions()
         ),
         Clock::Nominal { concentration } => writeln!(
             text,
-            "clock       nominal (phase concentration {concentration:.4}): each request's phase \
+            "clock       nominal (phase concentration {concentration:.4}): request phases are \
              unknown\nperiod      as given"
         ),
     };
@@ -324,27 +321,29 @@ pub fn warnings(fitted: &Calibration, rows: usize, trace: &str) -> Vec<String> {
     let mut warnings = Vec::new();
     match fitted.clock {
         Clock::Nominal { .. } => warnings.push(
-            "completions match no angle of the platter: the times between requests are nominal, or \
-             the trace is from a drive with another layout; period and phase are left as given"
+            "completions do not follow the rotation of the platter: the times between requests are \
+             nominal, or the trace is from a drive with another layout; period and phase are left \
+             as given"
                 .to_owned(),
         ),
         Clock::Unbroken { breaks: 0, .. } => {}
         Clock::Unbroken { breaks, .. } => warnings.push(format!(
-            "the clock steps; the angle was lost and found again {breaks} times"
+            "the clock has steps: the angle of the platter was lost and recovered {}",
+            with_noun(breaks, "time")
         )),
     }
     let numbers = fitted.fitted.len() + fitted.undetermined.len();
     if rows < ROWS_PER_NUMBER * numbers {
         warnings.push(format!(
-            "only {rows} rows for {numbers} numbers: see their standard deviations"
+            "only {rows} rows for {numbers} numbers: check their standard deviations"
         ));
     }
     if let Some(holdout) = fitted.holdout
         && let Some(kept) = kept_part(holdout.kept)
     {
         warnings.push(format!(
-            "the fit to the other rows makes the last {} rows less likely than the given drive: \
-             {kept}",
+            "the last {} rows are less likely under the fit to the other rows than under the given \
+             drive: {kept}",
             holdout.rows
         ));
     }
@@ -383,7 +382,7 @@ mod tests {
         let two = [class(Op::Read, 100, 60), class(Op::Write, 30, 10)];
         classes(&mut text, &two, 67, 1000);
         let table = "
-classes of requests that the drive does not explain, in requests
+numbers of unexplained requests, by class
   op     relation       outcome      not explained       of
   read   same cylinder  partial hit             40      100
   write  same cylinder  partial hit             20       30
@@ -406,10 +405,10 @@ classes of requests that the drive does not explain, in requests
         let better = verdict_of(5.0, 0.2, KeptPart::All);
         assert_eq!(better, "The fit is better: it is kept.");
         let worse = verdict_of(5.0, 0.4, KeptPart::All);
-        let decides = "by log likelihood, which decides, although";
+        let decides = "by log likelihood, the measure that decides, but";
         let expected = format!("The fit is better {decides} worse by demerit: it is kept.");
         assert_eq!(worse, expected);
-        let nothing = "nothing of the fit is kept.";
+        let nothing = "no part of the fit is kept.";
         let worse = verdict_of(-5.0, 0.4, KeptPart::Nothing);
         assert_eq!(worse, format!("The fit is worse: {nothing}"));
         let worse = verdict_of(-5.0, 0.2, KeptPart::Nothing);

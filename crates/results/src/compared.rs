@@ -111,8 +111,8 @@ const HEADING: &str =
     "                measured simulated  demerit             sd   floor floor_phase
        requests      _ms       _ms      _ms      %     _ms     _ms         _ms
 ";
-const RESIDUALS: &str = "                                          measured simulated  demerit
-from the previous request's end  requests      _ms       _ms      _ms
+const RESIDUALS: &str = "                                           measured simulated  demerit
+op     position       outcome     requests      _ms       _ms      _ms
 ";
 
 /// Formats two tables for each trace, at most 80 columns wide.
@@ -132,8 +132,8 @@ pub fn text(drive: &str, compared: &[Comparison]) -> String {
     }
     let _ = writeln!(
         text,
-        "Demerit: mean over {ANGLES} initial angles; sd: its standard deviation. floor and\n\
-         floor_phase: mean demerit between replays from these angles and with random\n\
+        "Demerit: mean over {ANGLES} initial angles; sd: its standard deviation. floor: mean\n\
+         demerit between replays from these angles; floor_phase: the same with random\n\
          phases. Lower table: one replay, by position relative to the previous request\n\
          (near: within {} blocks) and buffer outcome. See `diskarm validate --help`.",
         NEAR.0,

@@ -37,14 +37,14 @@ pub fn table(compared: &Comparison) -> String {
         + &prose::labelled("each disk", &life, PARAMETER_LABEL)
         + "\n";
     text += &row(compared, "", |layout| layout.layout.to_owned());
-    text += "Load, as a multiple of that without failures\n";
+    text += "Load relative to the load without failures\n";
     text += &loads(compared);
     text += "\nSets of failed disks that lose no data, and their share\n";
     text += &failures(compared, |count| match count {
         Some(count) => format!("{}  {:.3}", count.survived_sets, count.survival),
         None => "0  0.000".to_owned(),
     });
-    text += "\nGreatest load of a disk for any of these sets\n";
+    text += "\nGreatest load of any disk in any of these sets\n";
     text += &failures(compared, |count| {
         count.map_or("-".to_owned(), |count| {
             format!("{:.3}", count.greatest_over_normal)

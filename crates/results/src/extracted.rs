@@ -20,7 +20,7 @@ use crate::prose;
 #[derive(Clone, Copy, Debug)]
 pub struct ExtractionReport<'a> {
     pub checkpoint: &'a Checkpoint,
-    /// The drive derived from the checkpoint, or the reason why too little is known.
+    /// The drive derived from the checkpoint, or the reason why none can be derived.
     pub described: &'a Result<MeasuredDrive, String>,
     pub written: &'a [String],
 }
@@ -433,10 +433,10 @@ impl SeekRow {
             self.mean_difference_ms
         );
         let (most, relative) = (&self.largest, &self.largest_relative);
-        for (what, distance) in [("most", most), ("most in proportion", relative)] {
+        for (what, distance) in [("most", most), ("most in relative terms", relative)] {
             if distance.cylinders > 0 {
                 let (first, second) = (distance.first_ms, distance.second_ms);
-                let cylinders = format!("{} cylinders", distance.cylinders);
+                let cylinders = format!("over {} cylinders", distance.cylinders);
                 let _ = writeln!(text, "  {what}: {cylinders}, {first:.4} and {second:.4} ms");
             }
         }

@@ -115,7 +115,7 @@ fn script() -> Html {
     Html::element("script", Html::raw(&format!("//<![CDATA[\n{script}//]]>")))
 }
 
-/// Makes a table that is wider than the page scrollable, also with the keyboard.
+/// Makes a table scrollable, also with the keyboard, if it is wider than the page.
 pub fn wide(table: Html) -> Html {
     Html::with("div", &[("class", "wide"), ("tabindex", "0")], table)
 }

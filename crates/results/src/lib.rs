@@ -1,5 +1,5 @@
-//! Results: the JSON and the tables that commands print. Other languages receive the same values,
-//! so that names and numbers agree everywhere.
+//! Results: the JSON and the tables that commands print. Bindings for other languages return the
+//! same values, so that names and numbers agree everywhere.
 //!
 //! Nothing is printed here; commands write files with [`output_file`]. Warnings about a trace are
 //! in the notes of its results.

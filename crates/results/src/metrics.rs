@@ -75,7 +75,7 @@ pub const SERVICE: &[Service] = &[
         .column("transfer_ms_mean", "Mean media transfer, ms"),
     Service::new("bus", |s| part(s, |b| b.bus))
         .line("  bus", "ms")
-        .column("bus_ms_mean", "Mean bus transfer not overlapped, ms"),
+        .column("bus_ms_mean", "Mean non-overlapped bus transfer, ms"),
 ];
 
 /// The load of a device; JSON and tables have their own names for it.

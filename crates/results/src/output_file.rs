@@ -64,30 +64,30 @@ impl Files {
     #[must_use]
     pub fn with_input(mut self, field: &'static str, name: &str) -> Self {
         if name.ends_with(".toml") {
-            self.read(field, name.into());
+            self.add_input(field, name.into());
         }
         self
     }
 
     #[must_use]
     pub fn with_input_file(mut self, field: &'static str, path: impl Into<PathBuf>) -> Self {
-        self.read(field, path.into());
+        self.add_input(field, path.into());
         self
     }
 
     /// Adds a trace that the command reads, with all its files. `-` is standard input.
     #[must_use]
     pub fn with_input_trace(mut self, field: &'static str, path: &str) -> Self {
-        if self.read(field, path.into()) {
+        if self.add_input(field, path.into()) {
             for part in diskarm_trace::files(path) {
-                self.read(field, part);
+                self.add_input(field, part);
             }
         }
         self
     }
 
     /// Adds an input. Returns true if it is new.
-    fn read(&mut self, field: &'static str, path: PathBuf) -> bool {
+    fn add_input(&mut self, field: &'static str, path: PathBuf) -> bool {
         let is_new = self.named.iter().all(|named| named.path != path);
         if is_new {
             self.named.push(NamedFile {

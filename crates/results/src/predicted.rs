@@ -116,7 +116,7 @@ fn heading(history: usize, figures: &PredictionFigures) -> String {
         _ => "no request waited for the media".to_owned(),
     };
     format!(
-        "{} requests judged after {history} of history\n\
+        "{} requests evaluated, with the {history} before them as history\n\
          {} of them predicted without knowing the platter's angle\n{concentration}",
         figures.all.count, figures.unlocked
     )

@@ -80,7 +80,7 @@ mod tests {
 
     #[test]
     fn lines_are_as_full_as_possible() {
-        // 2 + 26 times "ab " without the last blank is 79 columns; a word of 3 letters makes 80.
+        // The margin and 25 words "ab" take 76 columns; a blank and a word of 3 letters, 80.
         let ab = ["ab"; 25].join(" ");
         let full = format!("{ab} abc");
         assert_eq!(full.len() + 2, 80);

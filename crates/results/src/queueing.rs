@@ -14,7 +14,7 @@ pub fn table(compared: &Comparison, size: &str) -> String {
     let reads = (1_000.0 * compared.read_share).round() / 10.0;
     let requests = format!("random addresses, {size} each, {reads} % reads");
     let simulation = format!(
-        "{} runs for each value, of {} requests, {} of them warm-up; seed {}",
+        "{} runs of {} requests ({} of them warm-up) for each value; seed {}",
         compared.runs, compared.requests, compared.warmup, compared.seed
     );
     let mut text = prose::labelled("drive", &drive, LABEL)
@@ -69,7 +69,7 @@ const NOTES: &str =
 the simulation. One correct value in twenty is outside by chance, often several together, because \
 all simulations use the same requests. \"-\": requests arrive faster than they are served.
 
-* The drive does not meet the assumptions of the formula, which is an approximation; `diskarm \
+* The theory is approximate because the drive does not meet its assumptions; `diskarm \
 queueing --help` says why. Values without a simulation are from theory only.
 
 Theory and simulation ignore overheads, bus, buffer, read-ahead and the drive's own queue; \

@@ -32,9 +32,9 @@ pub struct ScanResults {
     pub trace_changes: Vec<String>,
     /// `outside` if the scheduler is outside the drive, `inside` if it is in the drive's firmware.
     pub place: &'static str,
-    /// The number of requests in the drive at a time; `None` for a scheduler inside the drive.
+    /// The maximum number of requests in the drive; `None` for a scheduler inside the drive.
     pub depth: Option<usize>,
-    /// True if the reads of a gap are on different tracks; `None` for a scheduler inside.
+    /// True if the reads of a gap are on different tracks; `None` for a scheduler inside the drive.
     pub one_per_track: Option<bool>,
     pub seed: u64,
     /// The time added to each predicted seek, as last adjusted.
@@ -63,7 +63,7 @@ pub struct ScanResults {
     pub response_alone_ms: Option<f64>,
     pub response_alone_ci95_ms: Option<f64>,
     pub slowdown_share: Option<f64>,
-    /// Half the width of its 95 % confidence interval, from batches of nearly the same requests.
+    /// Half the width of its 95 % confidence interval, from batches with nearly the same requests.
     pub slowdown_ci95_share: Option<f64>,
     /// The number of gaps in which something was read.
     pub gaps: u64,
@@ -79,8 +79,8 @@ pub struct ScanResults {
     pub unreadable: Vec<Unreadable>,
 }
 
-const POOR_PREDICTIONS: &str = "note: most requests did not complete as predicted: unless \
-                                replies are delayed on their way, the model does not match the \
+const POOR_PREDICTIONS: &str = "note: most requests did not complete as predicted: either \
+                                replies are delayed on their way, or the model does not match the \
                                 drive";
 
 const MIN_PREDICTIONS: u64 = 100;
@@ -99,7 +99,7 @@ pub struct Predictions {
     pub failures: u64,
     /// The number of requests that overtook others.
     pub reordered: u64,
-    /// The number of foreground requests that were chosen by block number instead.
+    /// The number of foreground requests that were chosen by block number, not by predicted time.
     pub by_block_number: u64,
 }
 
@@ -223,7 +223,7 @@ impl ScanResults {
         }
         row("time", brief(self.time_s));
         let rate = speed(self.free_80_to_20_mb_per_s);
-        row("free bandwidth, 80 to 20 % wanted", rate);
+        row("free bandwidth, 80 to 20 % left", rate);
         let rate = speed(self.free_whole_mb_per_s);
         row("free bandwidth, whole scan", rate);
         if !self.is_complete {
@@ -246,7 +246,7 @@ impl ScanResults {
             row("served by block number", requests);
         }
         if !self.progress.is_empty() {
-            text += "\nread      time   left of each tenth of the disk, from the outermost, in %\n";
+            text += "\nread      time   % left in each tenth of the disk, from the outermost\n";
         }
         for step in &self.progress {
             let share = |share: f64| format!("{:4.0}", 100.0 * share);
@@ -400,8 +400,8 @@ fn list_unreadable(unreadable: &[Unreadable]) -> String {
 pub fn checksums(account: &ScanRecord) -> String {
     let sector = account.size().sector.0;
     let mut text = format!(
-        "# CRC-32 (as of zlib and gzip) of each {CHUNK} bytes; blocks that cannot be read count as \
-         zeroes\n# first block, blocks, checksum, and how many cannot be read if any\n"
+        "# CRC-32 (as in zlib and gzip) of each {CHUNK} bytes; blocks that cannot be read count as \
+         zeroes\n# first block, blocks, checksum, and the number that cannot be read, if any\n"
     );
     let all = account.sums().into_iter().flat_map(|sums| sums.all());
     for (first, bytes, sum) in all {

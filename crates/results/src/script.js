@@ -1,12 +1,13 @@
 "use strict";
-// Lets the figures of a page respond: hover shows values, the legend hides series, a drag zooms,
-// a double click shows everything again. Without it the page shows the same figures.
+// Makes the figures of a page interactive: hovering shows values, the legend hides series, a drag
+// zooms, and a double click shows everything again. Without it, the page shows the same figures.
 (() => {
   const SVG = "http://www.w3.org/2000/svg";
-  // Units of a drawing per pixel; how near the pointer has to be, and what is shown together.
+  // Units of a drawing per pixel; then distances in units: from the pointer to a point near it,
+  // between points that are shown together, and of the shortest drag.
   const UNIT = 10, NEAR = 40 * UNIT, TOGETHER = 4 * UNIT, SHORTEST = 6 * UNIT;
-  // The smallest part of the plot that a zoom shows. Far smaller ones exhaust the digits of
-  // numbers, so that ticks coincide.
+  // The smallest part of the plot that a zoom shows. Much smaller parts would exhaust the digits of
+  // numbers, so that ticks would coincide.
   const SMALLEST = 1e-6;
   const numbers = (text) => text.trim().split(/[\s,]+/).map(Number);
   const made = (name, attributes, parent) => {
@@ -21,7 +22,7 @@
   class Axis {
     constructor(words, from, to) {
       const [scale, low, high] = words.split(" ");
-      // A linear axis has none.
+      // Undefined for a linear axis.
       this.base = { log2: 2, log10: 10 }[scale];
       [this.low, this.high, this.from, this.to] = [Number(low), Number(high), from, to];
     }

@@ -223,8 +223,8 @@ impl SimulationMetrics {
         let counted = match (self.workload.warmup_requests, runs) {
             (0, None) => String::new(),
             (0, Some(runs)) => format!("in {runs} runs"),
-            (warmup, None) => format!("after {warmup} of warm-up"),
-            (warmup, Some(runs)) => format!("in {runs} runs, each after {warmup} of warm-up"),
+            (warmup, None) => format!("after {warmup} warm-up requests"),
+            (warmup, Some(runs)) => format!("in {runs} runs, each after {warmup} warm-up requests"),
         };
         t.count("requests", self.requests, &counted);
     }

@@ -8,8 +8,7 @@
 //! Times are processor times of the thread, as counted by Linux, so they hardly depend on other
 //! programs. The times of the simulated drive and the engine, measured without a scheduler, are
 //! subtracted, except from the largest times between completions, which also depend on caches and
-//! interrupts. Besides the largest time, those exceeded by one request in 100, 1,000 and 10,000 are
-//! printed.
+//! interrupts. The times that one request in 100, 1,000 and 10,000 exceeds are also printed.
 
 use std::fs;
 use std::sync::Arc;
@@ -105,19 +104,19 @@ fn measure(spec: &Spec, policy: &PolicyConfig, tasks: Tasks, all: u64) {
         let (requests, ns) = (pair[1].0 - pair[0].0, pair[1].1 - pair[0].1);
         let cost = ns as f64 / 1e3 / requests as f64 - bare;
         println!(
-            "  and of reads, to {:3} %    {cost:7.2}",
+            "  with reads, up to {:3} %   {cost:7.2}",
             100 * part / PARTS
         );
     }
-    println!("  over {:7} requests     {total:7.2}", scan.requests);
+    println!("  mean of {:7} requests  {total:7.2}", scan.requests);
     let times = &mut scan.request_times;
     times.sort_unstable();
     let us = |ns: u64| ns as f64 / 1e3;
     let beyond = |one_in: usize| us(times[times.len() - 1 - times.len() / one_in]);
     let largest = us(times[times.len() - 1]);
-    println!("  one request in 100        {:7.2}", beyond(100));
-    println!("  one in 1,000              {:7.2}", beyond(1_000));
-    println!("  one in 10,000             {:7.2}", beyond(10_000));
+    println!("  exceeded by 1 in 100      {:7.2}", beyond(100));
+    println!("  exceeded by 1 in 1,000    {:7.2}", beyond(1_000));
+    println!("  exceeded by 1 in 10,000   {:7.2}", beyond(10_000));
     println!("  the largest               {largest:7.2}");
 }
 

@@ -360,7 +360,7 @@ pub(crate) struct ForegroundGap<'a> {
 }
 
 impl<'a> ForegroundGap<'a> {
-    /// Returns the gap before a request chosen at `now`; `None` if it does not need the media.
+    /// Returns the gap before a request chosen at `now`; `None` if the request needs no media.
     pub fn new(
         drive: ModelState<'a>,
         now: Instant,

@@ -280,7 +280,7 @@ impl<D: Device> ExternalScheduler<D> {
             let is_comparable = expected.is_some() && completion.status.is_success();
             if let Some(undelayed) = foreground.undelayed.filter(|_| is_comparable) {
                 let at = if undelayed.is_media_time {
-                    // Not observable, but the model includes the delays of previous reads.
+                    // It cannot be observed, but the model includes delays by previous reads.
                     self.watch.predictor.completed().transferred()
                 } else {
                     // The data of the lead delay the answer.

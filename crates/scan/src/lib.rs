@@ -1,7 +1,7 @@
 //! Schedules requests outside the drive, and reads in its rotational gaps (lumb01).
 //!
 //! [`ExternalScheduler`] is a queue in front of a device that can only be watched. It knows
-//! positions from a model of the drive, which follows the completions. It gives the device one or
+//! positions from a model of the drive, which completions keep correct. It gives the device one or
 //! two requests at a time, so that the device does not reorder them. It also reads the blocks of
 //! [`Background`] tasks during the rotational waits of the foreground.
 //!

@@ -1,11 +1,11 @@
 //! Rebuilds a mirrored pair in the gaps of the surviving member.
 //!
 //! # What it does
-//! Foreground reads go to the surviving member; in their gaps, all of its blocks are read. The data
-//! wait in memory until the spare has no foreground requests. Then, of the next runs of blocks
-//! after the last write, the one that the spare's arm reaches first is written. Foreground writes
-//! go to both members, and complete when both are done. Their blocks need not be read, and older
-//! data waiting in memory for these blocks are dropped.
+//! Foreground reads go to the surviving member; in the gaps between them, the rebuild reads all
+//! blocks of that member. The data wait in memory until the spare has no foreground requests. Then
+//! one of the next runs of blocks after the last write is written: the one that the spare's arm
+//! reaches first. Foreground writes go to both members, and complete when both are done. Their
+//! blocks need not be read, and older data waiting in memory for these blocks are dropped.
 //!
 //! # When it is bad
 //! While 64 MiB of data wait, nothing is read in gaps, so a slow spare limits the reads.
@@ -46,7 +46,7 @@ pub(crate) struct Rebuild<D> {
     at_spare: usize,
     /// Deliveries from the gaps that have not been processed yet.
     delivered: Arc<Mutex<Vec<Delivery>>>,
-    /// Blocks that the foreground has written, so that data read earlier are outdated.
+    /// Blocks that the foreground has written; data that were read earlier are outdated.
     overwritten: BlockSet,
     /// Blocks that wait in memory for the spare.
     waiting: BlockSet,
@@ -67,8 +67,8 @@ struct Parent {
 }
 
 impl<D: Device> Rebuild<D> {
-    /// Creates a pair from the surviving member, which has the background, and the spare.
-    /// `delivered` receives the deliveries of the background.
+    /// Creates a pair from the surviving member, to which the background reads are attached, and
+    /// the spare. `delivered` receives the blocks that these reads deliver.
     pub fn new(
         members: [ExternalScheduler<D>; 2],
         delivered: Arc<Mutex<Vec<Delivery>>>,
@@ -389,8 +389,8 @@ mod tests {
         assert!(max(None) > room + gap, "{}", max(None));
     }
 
-    /// Of the 64 runs after the last write, or from the first block on, the one that the arm
-    /// reaches first is written. Of a long run, only the first 512 blocks are written.
+    /// Of the next 64 runs after the last write, wrapping around to the first block, the one that
+    /// the arm reaches first is written. Of a long run, only the first 512 blocks are written.
     #[test]
     fn the_nearest_of_the_next_64_runs_is_written() {
         let (mut pair, ..) = pair(&small());

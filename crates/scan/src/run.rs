@@ -47,8 +47,8 @@ pub struct Scan<'a> {
     pub on_prediction: OnPrediction,
 }
 
-/// A function that is called with the progress of a run, from 0 to 1. The first half is the scan
-/// during the foreground, the second half the same foreground without the scan.
+/// A function that is called with the progress of a run, from 0 to 1. The first half is the
+/// foreground with the scan, the second half is the same foreground without it.
 #[derive(Clone, Copy, Default)]
 pub struct OnProgress<'a>(pub Option<&'a (dyn Fn(f64) + Sync)>);
 

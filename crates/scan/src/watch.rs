@@ -100,8 +100,8 @@ impl AddAssign for Surprises {
 
 pub(crate) struct Watch {
     pub predictor: Predictor,
-    /// The ids of the outstanding requests that the model knows, each with the instant of the
-    /// decision, in the order of these instants.
+    /// The ids of the outstanding requests that the model knows, each with the instant at which it
+    /// was chosen, in the order of these instants.
     outstanding: VecDeque<(u64, Instant)>,
     /// The fraction of completions with the platter at the expected angle, as a moving mean.
     expected_angles: f64,
@@ -217,7 +217,7 @@ impl Watch {
 /// A command that has ended, with its predicted end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Prediction {
-    /// The command as sent: a request of the foreground, with the blocks read before it.
+    /// The command sent: a background read, or a foreground request with the blocks read before it.
     pub command: Request,
     /// True if it serves a foreground request, false if it only reads for the background.
     pub is_foreground: bool,
@@ -231,7 +231,7 @@ pub struct Prediction {
 }
 
 impl Prediction {
-    /// Returns the measured minus the predicted service time.
+    /// Returns the measured end minus the predicted end.
     pub fn error(&self) -> Option<Span> {
         self.expected.map(|expected| self.ended.after(expected))
     }
@@ -243,7 +243,7 @@ impl Prediction {
     }
 }
 
-/// A function that is called with each command during a scan, once it has ended.
+/// A function that is called for each command of a scan when the command has ended.
 #[derive(Clone, Default)]
 pub struct OnPrediction(pub(crate) Option<Arc<Call>>);
 
@@ -284,7 +284,7 @@ const MARGIN_DEVIATIONS: u64 = 5;
 pub(crate) struct Lag {
     /// Time from the decision until the command is sent.
     sending: Mean,
-    /// Round trip between sending and the drive; `None` for a local device.
+    /// Round-trip time between the host and the drive; `None` for a local device.
     round_trip: Option<Mean>,
     /// The mean deviation of all answers, except deviations above [`MAX_DEVIATION_NS`].
     answers: Span,
@@ -366,7 +366,7 @@ impl Lag {
         Span::from_ns(ns.round() as i64)
     }
 
-    /// Learns from a command that was decided at `decided` and sent at `sent`.
+    /// Learns from a command that was chosen at `decided` and sent at `sent`.
     pub fn record_sent(&mut self, decided: Instant, sent: Instant) {
         let deviation = sent.after(decided + self.sending.value).as_ns();
         self.sending

@@ -140,7 +140,7 @@ fn nbdkit(socket: &Path) -> Option<Child> {
     None
 }
 
-/// Returns the rate per second of requests at random offsets, with `depth` outstanding.
+/// Returns the number of requests per second at random offsets, with `depth` outstanding.
 fn rate(socket: &Path, command: Command, depth: usize, duration: Duration) -> Outcome<f64> {
     let mut stream = connect(socket)?;
     let is_write = command == Command::Write;
@@ -184,7 +184,7 @@ fn rate(socket: &Path, command: Command, depth: usize, duration: Duration) -> Ou
         for start in (0..complete).map(|number| number * reply) {
             let header = Simple::parse(&input[start..]).map_err(|_| "a short reply")?;
             if (header.magic, header.error) != (Simple::MAGIC, 0) {
-                return Err("an error, or not a reply".into());
+                return Err("the server sent an error or an invalid reply".into());
             }
         }
         input.copy_within(complete * reply..filled, 0);
@@ -218,7 +218,7 @@ fn connect(socket: &Path) -> Outcome<UnixStream> {
         match header.answer {
             answer::INFO => {}
             answer::ACK => return Ok(stream),
-            other => return Err(format!("the server answers {other:#x}").into()),
+            other => return Err(format!("the server refused the export: {other:#x}").into()),
         }
     }
 }

@@ -66,7 +66,7 @@ pub trait PowerControl {
         let losses = self.revert_writes(cut, now);
         let known = losses.as_ref().copied().unwrap_or_default();
         self.switch().record_cut(known);
-        let store_error = |error| format!("the store failed: {error}");
+        let store_error = |error| format!("I/O error in the store: {error}");
         losses.map(Reply::PowerCut).map_err(store_error)
     }
 
@@ -88,8 +88,8 @@ pub trait PowerControl {
         );
         if needs_power && !self.can_lose_writes() {
             return Err(format!(
-                "{} does not report when data reach the media: only the power of a single drive \
-                 with nothing in front of it can be cut, not that of an array, a pair or a cache",
+                "{} does not report when data reach the media, so its power cannot be cut: use a \
+                 single drive with nothing in front of it, not an array, a pair or a cache",
                 self.facts().description
             ));
         }
@@ -99,7 +99,7 @@ pub trait PowerControl {
                 return Err("the power is off".to_owned());
             }
             Command::PowerCut(cut) => return self.cut_power(cut, now),
-            Command::PowerRestore if is_on => return Err("the power is on".to_owned()),
+            Command::PowerRestore if is_on => return Err("the power is already on".to_owned()),
             Command::PowerRestore => self.switch().is_on = true,
             Command::Pending => {
                 let pending = self.pending_writes(now);
@@ -361,7 +361,7 @@ impl TriggerEvent {
         match self {
             Self::Request { stage, access, .. } => Ok(Self::Request { stage, access, nth }),
             Self::Time(_) => {
-                let expected = "a request to count, not a time";
+                let expected = "nothing, because the trigger waits for a time";
                 Err(InputError::new(field, &nth.to_string(), expected))
             }
         }
@@ -490,7 +490,7 @@ mod tests {
         trigger => trigger: found "neither", expected before or
         trigger(before=read) => trigger.before: found "read", expected flush or write
         trigger(after=-1s) => trigger.after: found "-1s", expected flush, write, or a time up
-        trigger(after=1s, nth=2) => trigger.nth: found "2", expected a request to count, not a time
+        trigger(after=1s, nth=2) => trigger.nth: found "2", expected nothing, because the trigger
         power-cut(torn=maybe) => power-cut.torn: found "maybe", expected yes or no
         inject(first=0, sectors=0) => inject.sectors: found "0", expected a whole number from 1
         inject(times=3) => inject.first: found nothing, expected a whole number from 0

@@ -529,7 +529,7 @@ impl<S: Session, C: Channel> Connection<S, C> {
         let mut sent_at = clock();
         loop {
             let filled = service.fill(&mut self.session);
-            filled.map_err(|_| io::Error::other("the store failed in the middle of a reply"))?;
+            filled.map_err(|_| io::Error::other("I/O error in the store during a reply"))?;
             if self.session.output().is_empty() {
                 break;
             }

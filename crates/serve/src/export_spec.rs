@@ -24,7 +24,7 @@ pub struct ExportSpec {
     pub changes: Vec<Edit>,
     /// Policy of the queue in front of the device.
     pub policy: String,
-    /// Size; `None` for the size of the file or, if it does not exist, of the drive.
+    /// Size; `None` for the size of the file, or the size of the drive if the file does not exist.
     pub size: Option<String>,
     pub store: StoreSpec,
     pub is_read_only: bool,
@@ -58,7 +58,7 @@ pub const DEFAULT_POLICY: &str = "fcfs";
 
 impl ExportSpec {
     /// Parses `NAME(drive=..., policy=..., size=..., store=..., read-only=yes, record=FILE,
-    /// max-lateness=TIME)`; only the drive is required. Errors name the argument `field`.
+    /// max-lateness=TIME)`; only the drive is required. Errors refer to the argument as `field`.
     pub fn parse(text: &str, field: &str) -> Result<Self, InputError> {
         let call = Call::read(text, field)?;
         let mut args = Args::new(&call, ());
@@ -152,7 +152,7 @@ impl ExportSpec {
         let capacity = SectorCount(segments + buffer.dirty_max.0);
         let make = move || {
             let device = device(&system, &policy, sectors);
-            device.unwrap_or_else(|error| panic!("building the device again must succeed: {error}"))
+            device.unwrap_or_else(|error| panic!("the device cannot be built again: {error}"))
         };
         let power = match &timing {
             None => Some(PowerConfig {

@@ -38,7 +38,7 @@ const FAMILIES: [Family; 6] = [
     Family {
         name: "diskarm_unsuccessful_requests",
         kind: "counter",
-        help: "Requests that were refused, failed or were aborted.",
+        help: "Requests that failed, or were refused or aborted.",
         samples: |statistics| count_samples(&statistics.counts.unsuccessful()),
     },
     Family {

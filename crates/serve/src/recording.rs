@@ -130,8 +130,8 @@ pub struct Recorder {
 const FROM_FIRST_REQUEST: [&str; 2] = ["measured", "msr"];
 
 impl Recorder {
-    /// Starts writing a trace in `format` to `output`; errors call the output `name`. Also returns
-    /// the tap for the device, which has the given `blocks`. Fails if `format` cannot be written.
+    /// Starts writing a trace in `format` to `output`. Errors refer to the output as `name`. Also
+    /// returns the tap for a device with these `blocks`. Fails if `format` cannot be written.
     pub fn start(
         output: File,
         name: &str,
@@ -223,8 +223,8 @@ fn write(
     }
     if recorded.power_cuts > 0 {
         let note = format!(
-            "power cuts that a replay does not repeat, after which the drive was in its power-on \
-             state: {}",
+            "power cuts that a replay does not repeat (each returned the drive to its power-on \
+             state): {}",
             recorded.power_cuts
         );
         recorded.notes.push(note);
@@ -234,8 +234,8 @@ fn write(
     {
         let ms = (first - Instant::START).as_ms();
         let note = format!(
-            "time in {} files begins with the first request, {ms:.3} ms after the start \
-             of drive time: in a replay, the angle of the disk differs by that time",
+            "time in {} files starts with the first request, {ms:.3} ms after the start of drive \
+             time: in a replay, the disk's rotation is shifted by that time",
             recorded.format
         );
         recorded.notes.push(note);

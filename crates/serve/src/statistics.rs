@@ -210,7 +210,7 @@ pub struct RecordingSummary {
     pub requests: u64,
     /// Flushes, which are not in the trace.
     pub flushes: u64,
-    /// Trims, which are not in the trace and take the drive no time.
+    /// Trims, which take the drive no time and are not in the trace.
     pub trims: u64,
     /// Reads and writes that failed or were aborted, which are not in the trace.
     pub failed: u64,

@@ -20,7 +20,7 @@ pub trait Store: Send {
     /// Writes `data` at `offset`. After an error, part of the old data may be overwritten.
     fn write(&mut self, offset: u64, data: &[u8]) -> io::Result<()>;
 
-    /// Zeroes `length` bytes from `offset`. If `may_free`, the zeroes need not take up space.
+    /// Zeroes `length` bytes from `offset`. If `may_free` is true, they need not take up space.
     fn zero(&mut self, offset: u64, length: u64, may_free: bool) -> io::Result<()>;
 
     /// Returns the extent that begins at `offset`, limited to `length` bytes.
@@ -133,8 +133,7 @@ impl StoreSpec {
         }
     }
 
-    /// Opens a store of `bytes`. Fails if the file is unreadable, has a different size, or is in
-    /// use.
+    /// Opens a store of `bytes`. Fails if the file is unreadable, in use, or of another size.
     pub fn open(&self, bytes: u64, is_read_only: bool) -> io::Result<Box<dyn Store>> {
         Ok(match self {
             Self::Memory => Box::new(SparseStore::empty(bytes)),
@@ -296,7 +295,7 @@ pub struct SparseStore {
 
 enum Chunk {
     Data(Box<[u8]>),
-    /// Zeroes that hide data of the file.
+    /// Zeroes that hide the file's data.
     Zero,
 }
 
@@ -307,7 +306,7 @@ struct ChunkPart {
     length: usize,
 }
 
-/// Splits a range by chunk.
+/// Splits a range at chunk boundaries.
 fn parts(offset: u64, length: u64) -> impl Iterator<Item = ChunkPart> {
     let end = offset + length;
     let mut at = offset;

@@ -56,7 +56,7 @@ impl Clock {
     }
 }
 
-/// A model that computes the instants of its outputs.
+/// A model that computes the times of its outputs.
 pub trait EventSource {
     type Output;
 
@@ -109,9 +109,9 @@ impl<D: Backing> EventSource for Unit<D> {
 pub struct Timeline<T: EventSource> {
     pub model: T,
     speed: Speed,
-    /// `None` before time starts.
+    /// `None` until drive time starts.
     clock: Option<Clock>,
-    /// The last input before time started.
+    /// The wall-clock time of the last input before drive time started.
     last_input: Option<HostInstant>,
     /// The time to which the model has advanced.
     latest: Instant,
@@ -162,7 +162,7 @@ impl<T: EventSource> Timeline<T> {
         Some((output, due))
     }
 
-    /// Returns the clock or, before time starts, the clock to use if the last input takes time.
+    /// Returns the clock or, until drive time starts, the one to use if the last input takes time.
     fn clock_or_next(&self) -> Option<Clock> {
         let start = |at| Clock::new(at, self.speed);
         self.clock.or(self.last_input.map(start))

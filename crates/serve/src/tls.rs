@@ -64,7 +64,7 @@ impl Tls {
     pub const AUTHORITY: &str = "ca-cert.pem";
 
     /// Reads the files in `folder`; nbdkit and QEMU use the same file names. Clients must encrypt.
-    /// If `verifies_clients`, they must also have a certificate signed by an authority.
+    /// If `verifies_clients` is true, they must also have a certificate signed by an authority.
     pub fn load(folder: &Path, verifies_clients: bool) -> Result<Self, TlsError> {
         let provider = Arc::new(ring::default_provider());
         let certificates = certificates(folder.join(Self::CERTIFICATE))?;

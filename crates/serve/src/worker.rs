@@ -36,7 +36,7 @@ pub struct WorkerHandle<S> {
 
 impl<S: Session> WorkerHandle<S> {
     /// Starts a thread for the service that `make` returns. The service can use the waker to wake
-    /// the thread. If `spins`, the thread never sleeps while requests are in progress.
+    /// the thread. If `spins` is true, the thread never sleeps while requests are in progress.
     pub fn start<D: Service<Session = S>>(
         spins: bool,
         make: impl FnOnce(Waker) -> io::Result<D>,

@@ -276,7 +276,7 @@ fn a_replayed_iscsi_session_has_the_served_times() {
         let recorded = recorder.finish().expect("a trace");
         assert_eq!((recorded.requests, recorded.flushes), (60, 6), "{policy}");
         let mut notes = recorded.notes.iter();
-        assert!(!notes.any(|note| note.contains("files begins with the first request")));
+        assert!(!notes.any(|note| note.contains("files starts with the first request")));
         let records = diskarm_trace::open(trace.name(), Some("msr")).expect("a trace");
         let replayed = trace.replay("msr", policy);
         assert_eq!(replayed.len(), 60, "{policy}");

@@ -11,7 +11,7 @@ use diskarm_core::engine::{Load, Streams};
 use diskarm_core::units::{Bytes, SectorCount};
 use diskarm_core::workload::{Disk, Workload};
 
-/// Blocks and sectors of the HP C2247.
+/// The number and the size of the sectors of the HP C2247.
 const DISK: Disk = Disk {
     sectors: SectorCount(2_054_864),
     sector: Bytes(512),

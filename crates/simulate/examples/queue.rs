@@ -1,5 +1,5 @@
-//! Serves random requests through a queue by shortest positioning time, in front of a drive whose
-//! type is known, or of a boxed one; `cargo xtask counts` compares the two.
+//! Serves random requests through a queue by shortest positioning time, in front of a plain or a
+//! boxed drive; `cargo xtask counts` compares the two.
 //!
 //! `queue plain|boxed COUNT` prints the mean response time.
 
@@ -46,7 +46,7 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Serves `count` requests of 64 clients.
+/// Serves `count` requests from 64 clients.
 fn serve_all(device: &mut impl Device, count: u64) -> Report {
     let disk = Disk {
         sectors: device.capacity(),

@@ -1,9 +1,9 @@
 //! Measures the speed of readers:
 //! `cargo run --release --package diskarm-simulate --example readers`.
 //!
-//! Prints MB/s and records/s of every reader on a trace in memory, for the fastest of several runs,
-//! and its time relative to counting the newlines in the same bytes, which depends less on other
-//! load on the machine. Targets on one core: text 300 MB/s, binary 1,000 MB/s.
+//! Prints MB/s and records/s of every reader on a trace in memory, for the fastest of several runs.
+//! Also prints its time relative to counting the newlines in the same bytes, which depends less on
+//! other load on the machine. Targets on one core: text 300 MB/s, binary 1,000 MB/s.
 //!
 //! `write FORMAT REQUESTS FILE` writes such a trace; `read FORMAT FILE` only reads one, so that
 //! `cargo xtask counts` can count its instructions.
@@ -17,13 +17,13 @@ use diskarm_core::request::Op;
 use diskarm_core::units::{self, Lbn, SectorCount, Span};
 use diskarm_trace::{Location, Reader, Record, TraceError, Writer, open, read, writable};
 
-/// Number of requests in a trace.
+/// The number of requests in a trace.
 const REQUESTS: u64 = 300_000;
 
-/// Number of runs; the fastest is reported.
+/// The number of runs, of which the fastest is reported.
 const RUNS: usize = 5;
 
-/// A format's name and a trace in it.
+/// The name of a format, and a trace in that format.
 type Case = (&'static str, Vec<u8>);
 
 fn main() {
@@ -58,7 +58,7 @@ fn table() {
     }
 }
 
-/// Writes the trace of one format.
+/// Writes a trace in one format.
 fn write(format: &str, requests: &str, file: &str) {
     let count = requests
         .parse()
@@ -126,7 +126,7 @@ fn bytes_of(requests: &[Record], format: &str) -> Result<Vec<u8>, TraceError> {
     let mut writer = Writer::new(&mut bytes, format, format)?;
     for request in requests {
         let device = match format {
-            // It has only one device.
+            // This format has only one device.
             "measured" => 0,
             _ => request.device,
         };
@@ -290,7 +290,7 @@ fn vscsi(row: &Row) -> Vec<u8> {
     bytes
 }
 
-/// The issue and the completion of a request.
+/// Returns the events for the issue and the completion of a request.
 fn blktrace(row: &Row) -> Vec<u8> {
     let category = if row.is_read { 1 << 16 } else { 1 << 17 };
     let mut bytes = Vec::with_capacity(96);

@@ -65,7 +65,7 @@ pub(crate) trait Config: fmt::Debug + Send + Sync {
         false
     }
 
-    /// Returns the number of its blocks if the device below has `sectors`.
+    /// Returns the number of the device's blocks if the device below has `sectors`.
     fn capacity(&self, sectors: SectorCount) -> SectorCount {
         sectors
     }
@@ -117,8 +117,8 @@ pub(crate) const DRIVE: Parameter = (
 pub(crate) const DRIVES: Parameter = (
     "drive=NAME",
     "the drive or device below it: a drive in the catalogue, a .toml file, or a device with its \
-     parameters; may be given several times, up to once for each disk, for drives of equal size, \
-     which are assigned to the disks in rotation",
+     parameters; may be given several times, at most once for each disk, to combine drives of \
+     equal size: they are assigned to the disks in rotation",
 );
 
 #[derive(Debug)]

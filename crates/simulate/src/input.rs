@@ -26,7 +26,7 @@ pub struct GeneratedRequests {
     pub workload: Workload,
     /// The number of requests, including the warm-up; [`REQUESTS`] by default.
     pub requests: Option<u64>,
-    /// The seed of everything random.
+    /// The seed of all random numbers.
     pub seed: u64,
     /// The number of replications, each with its own seed; by default one run, with `seed`.
     pub replications: Option<u64>,
@@ -69,13 +69,13 @@ impl GeneratedRequests {
         let all = i128::from(requests) * i128::from(self.replications.unwrap_or(1));
         if all.saturating_mul(pause.as_ns().into()) >= i128::from(Instant::LIMIT.as_ns()) {
             let several = self.replications;
-            let together = several.map_or("", |_| ", all replications together");
-            let expected = format!("a run of less than 146 years at {pause} a request{together}");
+            let over = several.map_or("", |_| ", over all replications");
+            let expected = format!("less than 146 years of requests at {pause} each{over}");
             return Err(Error::argument("requests", requests.to_string(), expected));
         }
         if warm_up >= requests {
-            let default = self.requests.map_or(" (the default)", |_| "");
-            let expected = format!("less than the {requests} of `requests`{default}");
+            let kind = self.requests.map_or("default", |_| "value");
+            let expected = format!("less than {requests}, the {kind} of `requests`");
             return Err(Error::argument("warm_up", warm_up.to_string(), expected));
         }
         Ok(())
@@ -95,7 +95,7 @@ pub struct TraceReplay {
     pub fitting: Fitting,
     /// The times at which they are issued.
     pub issue: Issue,
-    /// The seed of everything random in a stack of devices.
+    /// The seed of all random numbers in a stack of devices.
     pub seed: u64,
 }
 
@@ -210,7 +210,7 @@ pub enum Fitting {
     Scale,
     /// Blocks beyond the end wrap around to block 0.
     Fold,
-    /// Blocks beyond the end continue at block 0 of the next of this many disks.
+    /// Blocks beyond the end continue at block 0 of the next disk; there are this many disks.
     Spread(u32),
 }
 
@@ -249,7 +249,7 @@ fn traced_size(
     read: impl Fn() -> Result<Box<dyn Notes>, TraceError>,
 ) -> Result<SectorCount, Error> {
     if file == STANDARD_INPUT {
-        let expected = "a trace in a file, which is read twice";
+        let expected = "a trace in a file, because scaling reads the trace twice";
         return Err(Error::argument("fit", "scale", expected));
     }
     let mut end = 1;

@@ -149,7 +149,7 @@ fn measured_row(
         let limitation = if format.carries.contains("no responses") {
             "does not carry"
         } else {
-            "can carry, but not for this request: in a trace of events its completion is missing"
+            "can carry, but which this request lacks: a trace of events does not show it complete"
         };
         let name = format.name;
         let needed = "measured responses, and pauses or arrivals";
@@ -308,7 +308,7 @@ pub struct FitNames<'a> {
     pub trace: &'a str,
     /// The name or the file of the fitted drive.
     pub output: &'a str,
-    /// The rows to which it is fitted.
+    /// The rows to which the drive is fitted.
     pub rows: RowRange,
 }
 
@@ -378,8 +378,8 @@ fn provenance(names: FitNames<'_>, rows: usize) -> String {
     let range = names.rows;
     let trace = Path::new(names.trace).file_name().unwrap_or_default();
     format!(
-        "Fitted with `diskarm calibrate` to {rows} rows ({range}) of the trace {}, beginning with \
-         {}. What that was made from:",
+        "Fitted with `diskarm calibrate` to {rows} rows ({range}) of the trace {}, starting from \
+         the drive {}, whose origin is:",
         trace.to_string_lossy(),
         names.drive
     )

@@ -170,7 +170,7 @@ impl<'a> Simulation<'a> {
         self.stack_host(stack, 0)?;
         let next = || {
             let host = self.stack_host(stack, seed());
-            host.unwrap_or_else(|error| panic!("the stack could be built before: {error}"))
+            host.unwrap_or_else(|error| panic!("the stack cannot be built again: {error}"))
         };
         self.replay_on(next, traced, progress, sink)
     }
@@ -215,7 +215,7 @@ impl<'a> Simulation<'a> {
         let Outcome { run, reports, end } = served?;
         let all = rows.requests_count();
         if end.is_none() && self.warm_up >= all {
-            let expected = format!("less than the {all} requests of `trace`");
+            let expected = format!("less than {all}, the number of requests in `trace`");
             let found = self.warm_up.to_string();
             return Err(Error::argument("warm_up", found, expected));
         }
@@ -306,7 +306,7 @@ impl<'a> Simulation<'a> {
         let failures = failure_doubts(&parts, observer.backlog.end, failed);
         let extras = observer.extras.map(|extras| *extras).unwrap_or_default();
         let windows = extras.windows.map(|windows| {
-            let expected = format!("windows so long that {MAX_WINDOWS} cover the run");
+            let expected = format!("windows long enough for {MAX_WINDOWS} to cover the run");
             let found = self.window.map_or_else(String::new, |w| w.to_string());
             let finished = windows.finish();
             finished.ok_or_else(|| Error::argument("window", found, expected))

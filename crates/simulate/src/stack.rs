@@ -167,7 +167,8 @@ impl DeviceStack {
     pub(crate) fn refused(&self, unknown: &InsufficientKnowledge) -> InputError {
         let (name, policy) = (hiding_device(&self.levels), &unknown.policy);
         InputError::message(format!(
-            "{unknown}, which {name} does not provide; put it inside: {name}(policy={policy}, ...)"
+            "{unknown}, which {name} does not provide; put the policy inside: \
+             {name}(policy={policy}, ...)"
         ))
     }
 }

@@ -171,7 +171,7 @@ impl System {
         let is_plain =
             |stack: &&Arc<DeviceStack>| stack.others.is_empty() && !stack.changes_drives();
         let Some(stack) = self.stack.as_ref().filter(is_plain) else {
-            let expected = "an array of drives of one model, without faults in front of each";
+            let expected = "an array of drives of one model, without faults in front of the drives";
             return Err(Error::argument("drive", self.name.as_str(), expected));
         };
         Ok(stack.build(&self.drive, seed, Some(disk))?)

@@ -348,7 +348,7 @@ fn reads(theory: &Theory, simulator: &Simulator<'_>, rates: &[Rate]) -> Result<G
             shared.with_simulation(found("queue=shared")?).approximate(),
         ]);
     }
-    let heading = "Two disks, reads alone, twice the rates, in order of arrival: mean response, ms";
+    let heading = "Two disks, reads only, at twice the rate, in arrival order: mean response, ms";
     Ok(Group::new("mirrored-reads", heading, values))
 }
 
@@ -363,7 +363,7 @@ fn by_address(simulator: &Simulator<'_>, rates: &[Rate]) -> Result<Group, Error>
         Ok::<_, Error>(pair.open("fcfs", rate.halved())?.steady(mean_response_ms))
     };
     let equal = reads.equal_utilisations();
-    let label = "pivot of equal utilisations, % of blocks";
+    let label = "pivot for equal utilisation, % of blocks";
     let pivot = equal.as_ref().map(percent);
     let mut values = vec![Value::new("equal_utilisations_pivot_percent", label, pivot)];
     for rate in rates {
@@ -383,12 +383,12 @@ fn by_address(simulator: &Simulator<'_>, rates: &[Rate]) -> Result<Group, Error>
             what,
             equal.as_ref(),
         )?);
-        let (what, pivot) = ("pivot of shortest response, %", min.as_ref().map(percent));
+        let (what, pivot) = ("pivot for shortest response, %", min.as_ref().map(percent));
         values.push(value("least_response_pivot_percent", what, pivot));
         let what = "shortest response, ms";
         values.push(compared("least_response_ms", what, min.as_ref())?);
     }
-    let heading = "Two disks, reads alone, twice the rates, one part each (affinity): M/G/1";
+    let heading = "Two disks, reads only, at twice the rate, each serving a part (affinity): M/G/1";
     Ok(Group::new("mirrored-by-address", heading, values))
 }
 

@@ -300,7 +300,7 @@ impl Arrivals {
             return Err(Error::argument("outstanding", found, expected));
         }
         if let Fitting::Spread(disks) = traced.fitting {
-            let expected = "refuse, scale or fold, as the requests are those of one device";
+            let expected = "refuse, scale or fold, as the requests are for one device";
             return Err(Error::argument("fit", format!("spread {disks}"), expected));
         }
         let mut rows = TraceRows::open(traced, system)?;

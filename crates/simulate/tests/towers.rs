@@ -215,16 +215,17 @@ fn policies_learn_no_positions_through_a_queue() {
     let lacks = |what| format!("{what}, which host does not provide");
     assert_eq!(
         refusal(tower, "sptf"),
-        lacks("policy sptf needs positioning times") + "; put it inside: host(policy=sptf, ...)"
+        lacks("policy sptf needs positioning times")
+            + "; put the policy inside: host(policy=sptf, ...)"
     );
     assert_eq!(
         refusal(tower, "look(by=map)"),
         lacks("policy look(by=map) needs the cylinders of blocks")
-            + "; put it inside: host(policy=look(by=map), ...)"
+            + "; put the policy inside: host(policy=look(by=map), ...)"
     );
     let pair = refusal("throttle(rate=90/s, drive=mirror(drive=hp-c2247))", "satf");
     assert!(
-        pair.ends_with("mirror does not provide; put it inside: mirror(policy=satf, ...)"),
+        pair.ends_with("mirror does not provide; put the policy inside: mirror(policy=satf, ...)"),
         "{pair}"
     );
     run(
@@ -555,11 +556,11 @@ fn wrong_pairs_are_refused_in_one_line() {
         ),
         (
             "mirror(routing=srt, policy=satf, drive=hp-c2247)",
-            "drive: mirror.policy: found satf, expected fcfs, which routing=srt simulates",
+            "drive: mirror.policy: found satf, expected fcfs: routing=srt simulates no other",
         ),
         (
             "mirror(routing=minr, drive=hp-c2247)",
-            "drive: mirror.policy: found fcfs, expected satf, which routing=minr simulates",
+            "drive: mirror.policy: found fcfs, expected satf: routing=minr simulates no other",
         ),
         (
             "mirror(routing=olr, drive=host(drive=hp-c2247))",

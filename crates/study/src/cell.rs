@@ -49,7 +49,7 @@ pub struct Inputs {
     pub source: CellInput,
     /// The number of completions at the start of a run that are left out of the results.
     pub warm_up: u64,
-    /// A run ends as saturated when more requests than this are waiting.
+    /// A run is saturated, and ends, once more requests than this are waiting.
     pub max_waiting: Option<u64>,
     pub measure: Measure,
     /// The options of the measure `scan`, keyed by the flags of `diskarm scan`.
@@ -297,7 +297,7 @@ impl CellKeys<'_> {
 
     fn scan(&self, measure: Measure) -> Result<BTreeMap<String, String>, InputError> {
         if measure != Measure::Scan && self.keys.contains_key("scan") {
-            let expected = self.expected("the measure \"scan\"");
+            let expected = self.expected("nothing, as the measure is not \"scan\"");
             return Err(self.location("scan").error("a table", expected));
         }
         self.table("scan", "a table of flags of `diskarm scan`", |value, at| {
@@ -308,7 +308,7 @@ impl CellKeys<'_> {
     fn sizes(&self, measure: Measure) -> Result<Option<String>, InputError> {
         let sizes = self.scalar("sizes")?.map(|sizes| sizes.to_string());
         if sizes.is_some() && measure != Measure::Predictions {
-            let expected = self.expected("the measure \"predictions\"");
+            let expected = self.expected("nothing, as the measure is not \"predictions\"");
             return Err(self.location("sizes").error("sizes", expected));
         }
         Ok(sizes)

@@ -124,7 +124,7 @@ impl JudgedClaim<'_> {
 }
 
 impl Claim {
-    /// Returns remarks to print after the source: that we chose the bounds, that it checks a model.
+    /// Returns remarks on the source: that we chose the bounds, and that this is a model check.
     pub fn remarks(&self) -> String {
         let bounds = (self.bounds == BoundsOrigin::Ours).then_some("; bounds ours");
         let kind = self.model_check.then_some("; a model check");
@@ -217,11 +217,11 @@ const CAUSES: [&str; 5] = [
     // The source leaves something open, and this study chose.
     "our reading",
     // The source's workload is not known well enough to repeat it.
-    "other workload",
+    "different workload",
     // The source disagrees with itself, or with its successor.
-    "the paper's own",
+    "inconsistent paper",
     // The source uses a trace that is not public.
-    "other trace",
+    "different trace",
     // The model is not right yet, or the cause has not been found.
     "model-defect",
 ];
@@ -233,7 +233,7 @@ const CAUSES: [&str; 5] = [
 pub struct KnownReason {
     /// The reason, in a few sentences.
     pub why: String,
-    /// The kind of cause, such as `other workload`.
+    /// The kind of cause, such as `different workload`.
     pub cause: String,
     /// `tested` if an experiment shows the cause, otherwise `conjecture`.
     pub evidence: String,
@@ -258,7 +258,7 @@ pub struct KnownReason {
 }
 
 impl KnownReason {
-    /// Returns the cause and its evidence: `other workload, conjecture`.
+    /// Returns the cause and its evidence: `different workload, conjecture`.
     pub fn kind(&self) -> String {
         format!("{}, {}", self.cause, self.evidence)
     }
@@ -320,11 +320,11 @@ impl KnownReason {
         match (self.evidence.as_str(), &self.command) {
             ("tested", Some(_)) | ("conjecture", None) => Ok(()),
             ("tested", None) => {
-                let expected = "the command that shows it, as evidence is \"tested\"";
+                let expected = "the command that repeats the experiment, as evidence is \"tested\"";
                 Err(command.error("nothing", expected))
             }
             ("conjecture", Some(found)) => {
-                let expected = "nothing, because evidence is \"conjecture\"";
+                let expected = "nothing, as evidence is \"conjecture\"";
                 Err(command.error(format!("{found:?}"), expected))
             }
             (other, _) => {
@@ -341,7 +341,7 @@ impl KnownReason {
         match (self.at_least, self.at_most) {
             (Some(min), Some(max)) if min <= max => Ok(()),
             (Some(min), Some(max)) => {
-                let expected = format!("a number up to at_most, {max}");
+                let expected = format!("a number no greater than at_most = {max}");
                 Err(at.part("at_least").error(min, expected))
             }
             (None, None) if self.saturated => Ok(()),

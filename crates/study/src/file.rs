@@ -101,9 +101,8 @@ impl RawAxis {
 }
 
 impl Study {
-    /// Reads the study `name` from `text`, the content of `file`. Reads every cell of the full and
-    /// of the short form, and fails with the first error in either, whichever form is requested.
-    /// Also fails if the requested short form does not exist.
+    /// Reads the study `name` from `text`, the content of `file`. Fails with the first error in any
+    /// cell of the full or the short form, or if the requested short form does not exist.
     pub fn read(
         name: &str,
         text: &str,
@@ -112,7 +111,7 @@ impl Study {
     ) -> Result<Self, InputError> {
         let source = StudyText { file, text };
         if !is_folder_name(name) {
-            let expected = "a name for the folder of its results, not a path";
+            let expected = "a name for the results folder, not a path";
             return Err(InputError::new("study", name, expected));
         }
         let parsed = || toml::from_str(text).map_err(|error| source.syntax_error(&error));

@@ -114,8 +114,8 @@ impl Job {
         measure.run(&simulation, &self.policy, &self.scanning, &self.sizes, stop)
     }
 
-    /// Returns the key of a run: the build, and a digest of everything else that the results depend
-    /// on. Files are identified by their content, not by their path.
+    /// Returns the key of a run: the build, and a digest of all else on which the results depend.
+    /// Files are identified by their content, not by their path.
     pub(crate) fn key(&self, seed: u64) -> String {
         #[derive(Serialize)]
         struct Identity<'a> {

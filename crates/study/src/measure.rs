@@ -66,9 +66,8 @@ impl Measure {
         }
     }
 
-    /// Measures one run; `simulation` has the requests of the run's seed. Only [`Self::Scan`] uses
-    /// `scanning`, and only [`Self::Predictions`] `sizes`. The error describes a problem with the
-    /// cell.
+    /// Measures a run, with the requests in `simulation`. Only [`Self::Scan`] uses `scanning`, and
+    /// only [`Self::Predictions`] uses `sizes`. The error describes a problem with the cell.
     pub(crate) fn run(
         self,
         simulation: &Simulation<'_>,

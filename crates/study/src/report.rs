@@ -20,7 +20,7 @@ use crate::results::Results;
 use crate::studies;
 use charts::Drawing;
 
-/// An HTML page that needs no other file, and its drawings. Equal results give equal bytes.
+/// An HTML page that needs no other file, and its drawings. The same results give the same bytes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Report {
     /// The page, which is also well-formed XML.
@@ -177,7 +177,7 @@ fn links(claims: &[JudgedClaim<'_>]) -> Option<Html> {
         Html::from([Html::text(" "), link])
     });
     let links: Vec<Html> = links.collect();
-    let words = Html::text("To look at:");
+    let words = Html::text("Claims to look at:");
     (!links.is_empty()).then(|| [words].into_iter().chain(links).collect())
 }
 

@@ -114,7 +114,7 @@ impl<'s> Results<'s> {
         let (count, widest) = self.wide_cells()?;
         let (cells, percent) = (with_noun(count, "cell"), 100.0 * widest);
         Some(format!(
-            "{cells} did not reach until_ci95, widest interval \u{b1} {percent:.0} %"
+            "{cells} did not reach until_ci95, the widest interval is \u{b1} {percent:.0} %"
         ))
     }
 

@@ -91,10 +91,10 @@ impl Store {
         let (first, others) = self.contents.damaged.split_first()?;
         let file = self.path.display();
         Some(match others.len() {
-            0 => format!("{file}:{first}: damaged line, its run is ignored"),
+            0 => format!("{file}:{first}: damaged line: its run is ignored"),
             more => {
                 let more = with_noun(more, "other line");
-                format!("{file}:{first}: this and {more} are damaged, their runs are ignored")
+                format!("{file}:{first}: this and {more} are damaged: their runs are ignored")
             }
         })
     }
@@ -389,7 +389,7 @@ mod tests {
         fs::write(&folder.runs, head() + "nonsense\n\n{}\n").unwrap();
         let mut store = folder.open().unwrap();
         let warning = store.damage().unwrap();
-        let expected = "runs.jsonl:2: this and 2 other lines are damaged, their runs are ignored";
+        let expected = "runs.jsonl:2: this and 2 other lines are damaged: their runs are ignored";
         assert!(warning.ends_with(expected), "{warning}");
         store.put_in_order(&[]).unwrap();
         assert_eq!(store.damage(), None);

@@ -387,7 +387,7 @@ fn invalid_trace_cells_are_refused() {
     for (cell, expected) in [
         (
             format!("{trace}\nsizes = \"1..\""),
-            "cell.sizes: found sizes, expected the measure \"predictions\"",
+            "cell.sizes: found sizes, expected nothing, as the measure is not \"predictions\"",
         ),
         (
             format!("{trace}\n{measure}\nsizes = \"9..5\""),
@@ -453,7 +453,7 @@ fn invalid_scans_are_refused() {
         (
             "drain",
             "inside = true",
-            "cell.scan: found a table, expected the measure \"scan\"",
+            "cell.scan: found a table, expected nothing, as the measure is not \"scan\"",
         ),
         (
             "scan",

@@ -341,7 +341,7 @@ const WRONG: &[(&str, &str, &str)] = &[
     (
         "at_most = 1",
         "at_most = 1\nat_least = 2",
-        "found 2, expected a number up to at_most, 1",
+        "found 2, expected a number no greater than at_most = 1",
     ),
     (
         "at_most = 1",
@@ -370,7 +370,7 @@ const WRONG: &[(&str, &str, &str)] = &[
     ),
     (
         "at_most = 1",
-        "at_most = 1\n[claim.known]\nwhy = \"\"\ncause = \"other trace\"\nevidence=\"conjecture\"",
+        "at_most = 1\n[claim.known]\nwhy = \"\"\ncause = \"our reading\"\nevidence=\"conjecture\"",
         "claim[0].known.at_least: found nothing, expected the smallest number",
     ),
     (
@@ -565,7 +565,7 @@ fn a_name_stays_in_its_folder() {
     let read = |name: &str| Study::read(name, VALID, "s.toml", StudyOptions::default());
     for name in ["..", ".", "", "/", "a/b", "../a", "/a", "a/..", "a/", "a/."] {
         let error = read(name).expect_err(name).to_string();
-        let expected = "expected a name for the folder of its results, not a path";
+        let expected = "expected a name for the results folder, not a path";
         assert_eq!(error, format!("study: found {name:?}, {expected}"));
     }
     for name in ["a", "...", "a.b", "fig 3", "..a"] {

@@ -210,7 +210,7 @@ fn the_page_is_complete_and_escapes_all_text() {
         &study.source,
         "First line of a paragraph.",
         "4 claims: 1 holds, 1 fails for a known reason, 1 fails, 1 not measured",
-        "To look at: 2 \u{2717} fails (known) 3 \u{2717} fails 4 \u{2013} not measured",
+        "Claims to look at: 2 \u{2717} fails (known) 3 \u{2717} fails 4 \u{2013} not measured",
         "\u{2717} fails (known) Claim two",
         "The reason is looked into </li>",
         "18 cells from 42 runs; 6 saturated",

@@ -253,8 +253,8 @@ impl<I: Notes> Fitter<I> {
         }
         let (disk, start) = match self.fit {
             Fit::Refuse if record.end().0 > size => {
-                let others = "another `fit`: scale, fold or spread";
-                return Err(self.wrong(record, format!("at most {size} blocks, or {others}")));
+                let others = "or `fit` set to scale, fold or spread";
+                return Err(self.wrong(record, format!("a request within {size} blocks, {others}")));
             }
             Fit::Refuse => return Ok(()),
             Fit::Scale(traced) if record.end().0 > traced.0 => {
@@ -363,7 +363,7 @@ impl<I: Notes> Iterator for Window<I> {
             };
             let Some(arrival) = record.arrival else {
                 self.is_over = true;
-                let expected = "arrivals, to select an interval";
+                let expected = "an arrival (needed to select an interval)";
                 return Some(Err(missing_field(
                     &self.inner,
                     &record,
@@ -391,7 +391,7 @@ impl<I: Notes> Notes for Window<I> {
         let (requests, from_s) = (with_noun(self.before, "request"), self.from.as_s());
         let mut note = format!("{requests} before {from_s} s removed; times are relative to it");
         if self.is_over {
-            note += &format!("; requests from {} s on removed", self.until.as_s());
+            note += &format!("; requests from {} s onward removed", self.until.as_s());
         }
         with_note(self.inner.changes(), Some(note))
     }
@@ -480,7 +480,7 @@ impl<I: Notes> ClosedLoop<I> {
         }
         let (Some(arrival), Some(response)) = (held.arrival, held.response) else {
             self.is_over = true;
-            let expected = "an arrival and a response, to compute the pause";
+            let expected = "an arrival and a response (needed for the pause)";
             return Err(missing_field(&self.inner, &held, "response", expected));
         };
         let gap = match next.and_then(|next| next.arrival) {
@@ -604,7 +604,7 @@ impl<I: Notes> Merger<I> {
             return Err(wrong("device", &record.device.to_string(), &expected));
         };
         let Some(arrival) = record.arrival else {
-            return Err(wrong("arrival", "", "arrivals, to merge traces"));
+            return Err(wrong("arrival", "", "an arrival (needed to merge traces)"));
         };
         let since_start = arrival - Instant::START;
         let Some(ns) = since_start.as_ns().checked_add(lane.offset.as_ns()) else {
@@ -672,7 +672,7 @@ impl<I: Notes> Notes for Merger<I> {
         let how = if self.is_aligned {
             "aligned by their common clock"
         } else {
-            "with a common start, as they have no common clock"
+            "with a common start because they have no common clock"
         };
         let note = format!("{} traces merged, {how}", self.lanes.len());
         let changes = self.lanes.iter().flat_map(|lane| {

@@ -128,7 +128,7 @@ impl Columns {
                     "whole numbers"
                 };
                 let found = field.data_type().to_string();
-                let expected = format!("{kind} in it, not values of type {}", QuotedValue(&found));
+                let expected = format!("a column of {kind}, not of type {}", QuotedValue(&found));
                 return wrong(field.name(), "column", &expected);
             }
             if indices[at].replace(index).is_some() {
@@ -379,7 +379,7 @@ impl RowView<'_> {
         }
         let response = record.response.unwrap_or_default();
         if record.service.is_some_and(|service| service > response) {
-            return Err(self.reject(SERVICE, "at most the response"));
+            return Err(self.reject(SERVICE, "at most the response time"));
         }
         let (before, pause) = match record.arrival {
             Some(arrival) => (arrival - Instant::START, Span::ZERO),
@@ -390,7 +390,7 @@ impl RowView<'_> {
             return Err(self.reject(RESPONSE, "a completion before 2^63 ns"));
         };
         let Some(elapsed) = completed.checked_add(pause.as_ns()) else {
-            return Err(self.reject(THINK, "an end before 2^63 ns"));
+            return Err(self.reject(THINK, "a pause that ends before 2^63 ns"));
         };
         clock.has_arrivals = Some(has_arrival);
         clock.elapsed = Span::from_ns(elapsed);

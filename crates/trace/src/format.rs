@@ -163,8 +163,8 @@ pub trait Format {
     /// Starts reading. Fails on an error before the first record, such as an invalid header.
     fn open(source: ByteSource, options: &Options<'_>) -> OpenResult;
 
-    /// Returns all files of the trace to which `path` belongs, in order, or none if it is the only
-    /// file.
+    /// Returns all files of the trace to which `path` belongs, in order. Returns none if `path` is
+    /// the only file.
     fn parts(_path: &Path) -> Vec<PathBuf> {
         Vec::new()
     }

@@ -115,7 +115,7 @@ impl Lines {
 
     #[cold]
     fn too_long(&self) -> TraceError {
-        let detail = format!("found a longer line, expected at most {MAX_LINE} bytes");
+        let detail = format!("the line is longer than the maximum of {MAX_LINE} bytes");
         self.error_at(self.line, ErrorKind::Framing, detail)
     }
 
@@ -146,7 +146,7 @@ fn is_blank(line: &[u8]) -> bool {
 /// Returns the row of the line `text`, which must be UTF-8.
 #[inline]
 fn row<'a>(source: &'a ByteSource, line: u64, text: &'a [u8]) -> Result<Row<'a>, TraceError> {
-    let (text, is_ended) = match text {
+    let (text, has_newline) = match text {
         [content @ .., b'\r', b'\n'] | [content @ .., b'\n'] => (content, true),
         content => (content, false),
     };
@@ -154,7 +154,7 @@ fn row<'a>(source: &'a ByteSource, line: u64, text: &'a [u8]) -> Result<Row<'a>,
         name: source.name(),
         line,
         text,
-        is_ended,
+        has_newline,
     };
     if text.is_ascii() {
         return Ok(row);
@@ -177,7 +177,7 @@ pub(crate) struct Row<'a> {
     line: u64,
     pub(crate) text: &'a [u8],
     /// True if the line ends with a newline; only the last line may lack one.
-    is_ended: bool,
+    has_newline: bool,
 }
 
 impl<'a> Row<'a> {
@@ -193,9 +193,9 @@ impl<'a> Row<'a> {
         names: &[&'static str],
     ) -> Result<[Field<'a>; N], TraceError> {
         let (array, count) = self.leading(&mut fields, names);
-        let is_more = fields.next().is_some();
-        if count < names.len() || is_more {
-            let more = usize::from(is_more) + fields.count();
+        let has_more = fields.next().is_some();
+        if count < names.len() || has_more {
+            let more = usize::from(has_more) + fields.count();
             return Err(self.wrong_count(count + more, names));
         }
         Ok(array)
@@ -261,7 +261,7 @@ impl<'a> Row<'a> {
         if let Some(missing) = names.get(count).filter(|_| count > 1) {
             detail += &format!(": no {missing}");
         }
-        if count < expected && !self.is_ended {
+        if count < expected && !self.has_newline {
             detail.push_str(" (the last line is truncated)");
         }
         self.error(ErrorKind::FieldCount, detail)
@@ -280,7 +280,7 @@ impl<'a> Row<'a> {
     }
 }
 
-/// Returns the blocks that `count` bytes from `first` overlap, if there are any but not too many.
+/// Returns the blocks that `count` bytes from `first` overlap, if there are 1 to [`MAX_SECTORS`].
 #[inline]
 pub(crate) fn overlapped_blocks(
     first: u64,

@@ -43,7 +43,7 @@ const RECENT: usize = 4096;
 /// The outstanding requests. Once completed, they are returned in the order in which they began.
 pub(crate) struct Pairing {
     first_action: Action,
-    /// In the order in which they began; any but the first may be completed.
+    /// In the order in which they began; any but the first may already be complete.
     waiting: VecDeque<WaitingRequest>,
     /// The number of the first request in `waiting`, counted from the start of the trace.
     done: u64,

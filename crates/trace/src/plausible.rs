@@ -160,8 +160,8 @@ impl Band {
         let (read_s, likely_s) = (Rounded(as_read / 1e9), Rounded(read_in(likelier) / 1e9));
         let (what, unit, likelier) = (self.what, unit.name(), likelier.name());
         Some(format!(
-            "the median {what} would be {read_s} s if times are {unit}, as in this format; \
-             {likelier} are more likely ({likely_s} s)"
+            "the median {what} would be {read_s} s if times were in {unit}, the unit of this \
+             format; {likelier} are more likely ({likely_s} s)"
         ))
     }
 }

@@ -76,8 +76,8 @@ impl Reader {
         notes.extend(self.gaps.note());
         if let Some(line) = self.metadata.cut {
             notes.push(format!(
-                "line {line}: found no newline, expected one: the trace may be truncated there, in \
-                 the middle of a number"
+                "line {line} does not end in a newline: the trace may be truncated in the middle \
+                 of a number"
             ));
         }
         for (what, count) in &self.metadata.ignored {
@@ -393,14 +393,14 @@ fn detect<'a>(
             let first = String::from_utf8_lossy(first.trim_ascii_end());
             format!(
                 "format not recognised: line 1 is {}, expected one of {} (name the format, or \
-                 write your rows as one of these: docs/reference/traces.md has their columns)",
+                 convert the file to one of these: docs/reference/traces.md lists their columns)",
                 QuotedValue(&first),
                 names(table.iter())
             )
         }
         _ => {
             let matching = names(matching.into_iter());
-            format!("format: the content matches several formats, {matching}: name the right one")
+            format!("format: the content matches several formats ({matching}): name the right one")
         }
     };
     Err(TraceError::new(ErrorKind::Undetected, name, None, detail))
@@ -491,8 +491,8 @@ mod tests {
         let disksim = *disksim.expect("disksim is in the table");
         let table = [disksim, FORMATS[0], disksim];
         let error = detect(&table, b"0.5 0 1 1 1\n", "x").unwrap_err();
-        let expected = "x: format: the content matches several formats, disksim, disksim: name the \
-                        right one";
+        let expected = "x: format: the content matches several formats (disksim, disksim): name \
+                        the right one";
         assert_eq!(error.to_string(), expected);
         assert_eq!(error.kind(), ErrorKind::Undetected);
     }

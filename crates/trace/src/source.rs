@@ -177,7 +177,7 @@ impl ByteSource {
     }
 
     /// Buffers at least `count` bytes and returns `count`, or 0 at the end of the file. Fails if
-    /// the input fails or ends before `count` bytes; what was left is then consumed.
+    /// the input fails or ends before `count` bytes; the rest is then consumed.
     #[cold]
     pub(crate) fn require(&mut self, count: usize) -> Result<usize, TraceError> {
         let offset = self.offset;
@@ -317,7 +317,7 @@ const MAGIC_BYTES: usize = 8;
 /// is lost if the file is truncated.
 struct Frames<R> {
     input: R,
-    /// The current frame; it counts as finished before the first one.
+    /// The current frame; before the first one, a frame that counts as finished.
     frame: FrameDecoder,
     read: u64,
 }

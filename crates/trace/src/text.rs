@@ -2,8 +2,8 @@
 //!
 //! A [`Shape`] describes the columns of a format. The fast path reads an ordinary row in one pass
 //! over its bytes. It rejects any unusual row, which the parser of the format then reads with all
-//! its rules and errors. So the fast path need not accept every valid row, but any row that it
-//! accepts must give the same result in the parser.
+//! its rules and errors. The fast path need not accept every valid row, but for each row that it
+//! does accept, the parser must give the same result.
 
 use diskarm_core::request::Op;
 use diskarm_core::units::{Instant, Lbn, SectorCount, Span};
@@ -28,7 +28,7 @@ impl<P> TextRows<P>
 where
     P: FnMut(&Row<'_>, &mut TraceMetadata) -> Result<Option<Record>, TraceError> + Send + 'static,
 {
-    /// Reads all lines of `source`; `parse` reads the first line and lines of another shape.
+    /// Reads all lines of `source`; `parse` reads the first line and any line without this shape.
     pub(crate) fn with_shape(source: ByteSource, shape: Shape, parse: P) -> Box<dyn RowReader> {
         Box::new(Self {
             lines: Lines::new(source),
@@ -241,7 +241,7 @@ fn blocks(bytes: u64) -> Option<u64> {
     is_whole.then_some(bytes / BLOCK_BYTES)
 }
 
-/// Reads the time of `whole` units and the decimals that follow.
+/// Reads the decimals that follow `whole`, if any, and returns the time.
 #[inline]
 fn time_ns(scanner: &mut Scanner<'_>, unit: TimeUnit, whole: u64) -> Option<i64> {
     let (fraction, decimals) = match scanner.skip(b'.') {

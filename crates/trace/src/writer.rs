@@ -9,7 +9,7 @@ use crate::format::{
     FormatEntry, FormatInfo, RowWriter, Unwritable, disabled_formats, disabled_message,
 };
 use crate::formats::FORMATS;
-use crate::record::Record;
+use crate::record::{Location, Record};
 
 /// Writes a trace in constant memory.
 pub struct Writer<W: Write> {
@@ -94,8 +94,9 @@ impl<W: Write> Writer<W> {
     }
 
     fn unwritable(&self, Unwritable(why): Unwritable, record: Option<&Record>) -> TraceError {
-        let at = match record {
-            Some(record) => format!("the request at {}", record.location),
+        let at = match record.map(|record| record.location) {
+            Some(Location::Line(line)) => format!("the request at line {line}"),
+            Some(location) => format!("the request at {location}"),
             None => "the last request".to_owned(),
         };
         let detail = format!("cannot write {at} as {}: {why}", self.info.name);

@@ -273,7 +273,7 @@ fn invalid_text() {
         "x.csv:3: found a blank line, expected a row",
     );
     let endless = format!("1.5 0 5 8 1\n{}", "7".repeat(100_000));
-    let expected = "x.trace:2: found a longer line, expected at most 65536 bytes";
+    let expected = "x.trace:2: the line is longer than the maximum of 65536 bytes";
     assert_refused(endless, "x.trace", 1, expected);
     let longest = format!("1.5 0 5 8 1\n1.6 0 5 8{}1\n", " ".repeat(65_525));
     let mut trace = read(Cursor::new(longest), "x.trace", None).unwrap();
@@ -335,7 +335,7 @@ fn unknown_formats() {
         let (_, error) = refuse(bytes, "x", None);
         let expected = format!(
             "x: format not recognised: line 1 is {first:?}, expected one of {known} (name the \
-             format, or write your rows as one of these: docs/reference/traces.md has their \
+             format, or convert the file to one of these: docs/reference/traces.md lists their \
              columns)"
         );
         assert_eq!(error.to_string(), expected);

@@ -157,7 +157,7 @@ impl<'a> Disk<'a> {
         if !(1..=MAX_BLOCK_BYTES).contains(&block_bytes) || last == u64::MAX {
             return Err(Error::Malformed {
                 command: "READ CAPACITY",
-                reason: format!("last block {last}, {block_bytes} bytes per block"),
+                reason: format!("invalid last block {last} or block size {block_bytes}"),
             });
         }
         disk.sectors = SectorCount(last + 1);
@@ -333,7 +333,7 @@ impl<'a> Disk<'a> {
                 sector: address.offset,
             }),
             _ => {
-                let reason = format!("{data:02x?} is not a physical sector");
+                let reason = format!("{data:02x?} is not the address of a physical sector");
                 Err(malformed(&RECEIVE, reason))
             }
         }
@@ -454,7 +454,7 @@ impl<'a> Disk<'a> {
         if self.is_spent() {
             let Cost { commands, time, .. } = self.cost();
             let s = time.as_s();
-            let reason = format!("gave up after {commands} commands and {s:.0} s");
+            let reason = format!("reached the limits after {commands} commands and {s:.0} s");
             return Err(Error::Undecided(reason));
         }
         let reply = self.transport.execute(command, data)?;

@@ -41,7 +41,7 @@ pub struct Address {
 }
 
 impl Address {
-    /// The syntax of [`Self::parse`].
+    /// The syntax that [`Self::parse`] accepts.
     pub const EXPECTED: &str = "iscsi://HOST[:PORT]/TARGET/LUN";
 
     /// Parses the part after `iscsi:`. LUN and target may be omitted.
@@ -130,7 +130,7 @@ pub fn targets(address: &Address, credentials: Option<&Credentials>) -> Result<V
         session.connection.send(&sent, payload)?;
         let (message, data) = session.connection.receive(deadline)?;
         let Message::TextResponse(response) = message else {
-            return Err(protocol_error("not a text response"));
+            return Err(protocol_error("it did not answer the text request"));
         };
         session.numbers.expected_status = response.status.next();
         text.extend(data);
@@ -283,7 +283,7 @@ impl Session {
             return Err(protocol_error(reason));
         }
         let (sense, _) =
-            segment::sense(content).ok_or_else(|| protocol_error("sense data cut off"))?;
+            segment::sense(content).ok_or_else(|| protocol_error("truncated sense data"))?;
         if let Data::Out(bytes) = task.data {
             let missing = if response.underflow {
                 response.residual

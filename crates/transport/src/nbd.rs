@@ -44,7 +44,7 @@ enum Server {
 }
 
 impl NbdSource {
-    /// The syntax of [`Self::parse`].
+    /// The syntax that [`Self::parse`] accepts.
     pub const EXPECTED: &str = "nbd://HOST[:PORT][/EXPORT], or nbd+unix:///EXPORT?socket=PATH";
 
     /// Parses a URL. The export and the path of the socket may contain percent-encoded characters
@@ -240,9 +240,9 @@ impl Reader for Client {
         self.size
     }
 
-    fn read(&mut self, first: Lbn, room: &mut [u8]) -> Result<(), Fault> {
+    fn read(&mut self, first: Lbn, buffer: &mut [u8]) -> Result<(), Fault> {
         let offset = first.0 * self.size.sector.0;
-        let sent = self.send(Command::Read, offset, room.len() as u64);
+        let sent = self.send(Command::Read, offset, buffer.len() as u64);
         sent.map_err(Lost::from)?;
         let header: [u8; Simple::LENGTH] = read_array(&mut self.stream).map_err(Lost::from)?;
         let reply = Simple::parse(&header).map_err(truncation)?;
@@ -250,9 +250,9 @@ impl Reader for Client {
             return Err(protocol_error("a reply to another request").into());
         }
         match Error::from_code(reply.error) {
-            None => Ok(self.stream.read_exact(room).map_err(Lost::from)?),
+            None => Ok(self.stream.read_exact(buffer).map_err(Lost::from)?),
             Some(Error::Io) => Err(Fault::Unreadable(None)),
-            Some(error) => Err(protocol_error(format!("an error for a read: {error}")).into()),
+            Some(error) => Err(protocol_error(format!("a read error: {error}")).into()),
         }
     }
 }

@@ -27,7 +27,7 @@ const WHOLE_DISK_TIMEOUT: Duration = Duration::from_secs(24 * 3600);
 /// Blocks read with one command.
 const BATCH: u64 = 128;
 
-/// Bytes to read from the start of the drive: up to the superblock of btrfs.
+/// Bytes to read from the start of the drive: up to the magic number of btrfs.
 const FRONT_LENGTH: usize = 0x1_0048;
 
 /// Bytes to read from the end of the drive: its last 128 KiB contain the backup of a GPT, and the
@@ -38,7 +38,7 @@ const GPT: &[u8] = b"EFI PART";
 const RAID: &[u8] = &0xa92b_4efc_u32.to_le_bytes();
 
 const GPT_NAME: &str = "a partition table (GPT)";
-const RAID_NAME: &str = "a member of a Linux software RAID";
+const RAID_NAME: &str = "part of a Linux software RAID";
 const DATA_NAME: &str = "data in its first or last blocks";
 const LVM_NAME: &str = "a physical volume of LVM";
 

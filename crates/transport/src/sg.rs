@@ -55,10 +55,10 @@ impl std::fmt::Display for Error {
         match self {
             Self::File { source, .. } => source.fmt(f),
             Self::NotADisk { kind, .. } => {
-                write!(f, "{kind}; expected /dev/sgX or a whole block device")
+                write!(f, "{kind}; expected /dev/sgX or a disk such as /dev/sda")
             }
             Self::InUse { by, .. } => write!(f, "{by}: writes would destroy data"),
-            Self::Content { what, .. } => write!(f, "has {what}: writes would destroy data"),
+            Self::Content { what, .. } => write!(f, "contains {what}: writes would destroy data"),
             Self::Command { source, .. } => source.fmt(f),
         }
     }

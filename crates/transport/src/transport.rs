@@ -172,8 +172,8 @@ pub trait Source: Send + Sync {
 pub trait Reader: Send {
     fn size(&self) -> Size;
 
-    /// Fills `room` with the blocks from `first` on. `room` must hold a whole number of blocks.
-    fn read(&mut self, first: Lbn, room: &mut [u8]) -> Result<(), Fault>;
+    /// Fills `buffer` with the blocks from `first` on. It must hold a whole number of blocks.
+    fn read(&mut self, first: Lbn, buffer: &mut [u8]) -> Result<(), Fault>;
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

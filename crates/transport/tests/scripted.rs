@@ -291,7 +291,7 @@ const VIOLATIONS: [(&str, Script); 8] = [
             .unwrap_or(());
         side.stream.write_all(&[0x1f; 1 << 16]).unwrap_or(());
     }),
-    ("sense data cut off", |side, command| {
+    ("truncated sense data", |side, command| {
         side.send(&Message::Response(good(command)), &[0, 18, 0x70]);
     }),
     ("could not execute a command (0x01)", |side, command| {
@@ -350,7 +350,7 @@ fn a_wrong_digest_ends_the_session() {
         side.stream.write_all(&[0; 4]).unwrap();
     });
     let error = read(&mut session).0.unwrap_err().to_string();
-    assert!(error.contains("wrong digest of header"), "{error}");
+    assert!(error.contains("wrong header digest"), "{error}");
     join(target);
 }
 

@@ -200,7 +200,7 @@ fn a_disk_with_data_is_not_overwritten() {
     let error = session.allow_writes(false).unwrap_err().to_string();
     assert_eq!(
         error,
-        "has a partition table (GPT): writes would destroy data"
+        "contains a partition table (GPT): writes would destroy data"
     );
     assert_eq!(write(&mut session, 9, &front), (2, 0));
     session.allow_writes(true).unwrap();

@@ -119,7 +119,7 @@ pub struct Short {
     pub expected: usize,
 }
 
-/// Declares data of a fixed layout: one row per field, with its documentation, type and position.
+/// Declares data with a fixed layout: one row per field, with its documentation, type and position.
 macro_rules! layout {
     ($(
         $(#[$meta:meta])*

@@ -158,7 +158,7 @@ pages! {
         connect_time_limit: u16 = bytes(8, 2);
         /// In units of 512 bytes.
         maximum_burst: u16 = bytes(10, 2);
-        /// DTDC: no disconnection once data are transferred.
+        /// DTDC: no disconnection once the data transfer has started.
         data_transfer_disconnect: u8 = bits(12, 1, 0);
     }
 
@@ -218,7 +218,7 @@ pages! {
         across_cylinders: bool = flag(2, 4);
         /// SIZE: the size of segments applies, rather than their number.
         by_segment_size: bool = flag(2, 3);
-        /// WCE: writes end before they are on the media.
+        /// WCE: writes complete before their data are on the media.
         write_cache: bool = flag(2, 2);
         /// MF: prefetch limits are multiplied by the length of the read.
         multiplied: bool = flag(2, 1);

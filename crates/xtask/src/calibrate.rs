@@ -1,7 +1,7 @@
 //! `cargo xtask calibrate`: fits the measured drives to the first halves of their traces.
 //!
-//! The command line does the fitting, so each variant is what a user would get. The second halves
-//! are not used; `cargo xtask docs` validates the variants on them.
+//! `diskarm calibrate` does the fitting, so each variant is what a user would get. The second
+//! halves are not used; `cargo xtask docs` validates the variants on them.
 
 use std::path::Path;
 use std::process::Command;

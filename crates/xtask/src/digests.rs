@@ -233,7 +233,7 @@ fn trace_cases() -> Vec<Case> {
     cases
 }
 
-/// Adds the digest of a study's short form, or of all with `--all`; checks and prints claims.
+/// Adds the digest of a study's short form, or of all studies with `--all`. Prints the verdicts.
 fn studies(
     program: &Path,
     folder: &Path,

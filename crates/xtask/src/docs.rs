@@ -17,8 +17,8 @@ pub const PAGES: &str = "\
 [PAGE]
   validation             docs/validation.md from data/validation (the default, with the reference)
   reference              docs/reference, from the tables of the program
-  papers                 docs/papers: runs every study in full (with ../shared/traces; hours)
-  extraction [DRIVE...]  docs/extraction.md: measures all drives (or prints DRIVE... only)";
+  papers                 docs/papers: runs every study in full (needs ../shared/traces; takes hours)
+  extraction [DRIVE...]  docs/extraction.md: measures all drives (prints only DRIVE...)";
 
 pub fn run(arguments: &[String]) -> Result<(), Error> {
     let root = crate::root();

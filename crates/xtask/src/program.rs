@@ -26,9 +26,9 @@ pub fn cargo(root: &Path) -> Command {
 const PROGRAMS: &str = "--package=diskarm --bin=diskarm --package=diskarm-simulate \
     --example=generate --example=queue --example=readers";
 
-/// Builds all programs and returns the path of `diskarm`; the examples are in the folder
-/// `examples` next to it. Later calls return the same path without building again, even if a
-/// generator has changed a source file in the meantime.
+/// Builds all programs and returns the path of `diskarm`; the examples are in the folder `examples`
+/// next to it. Later calls return the same path without building again, even if a generator has
+/// changed a source file in the meantime.
 pub fn build() -> Result<PathBuf, String> {
     static PROGRAM: OnceLock<Result<PathBuf, String>> = OnceLock::new();
     let build = || {

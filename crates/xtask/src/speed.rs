@@ -146,7 +146,7 @@ const ARRAYS: &[Case] = &[
 /// The arrays whose instructions are recorded.
 const RECORDED: &str = "raid0-2 raid0-1000 raid10-100 raid5-100 chained-24";
 
-/// The minimum speed of generation on one core, in millions of requests per second.
+/// The minimum speed of workload generation on one core, in millions of requests per second.
 const GENERATED_TARGET_MREQ_PER_S: f64 = 20.0;
 
 /// Workloads that are generated but not served: those of the papers, and the most expensive ones.
@@ -170,7 +170,7 @@ const GENERATED: &[(&str, &str)] = &[
     ("draw-zipf", "deterministic(rate=60/s) zipf(exponent=1)"),
 ];
 
-/// The formats whose readers are counted: all those that the example can write.
+/// The formats whose readers are counted: all those that the example `readers` can write.
 const READ: &str = "measured disksim spc msr fio-iolog mqsim systor17 alibaba tencent fio-latency \
     blkparse srt vscsi blktrace";
 

@@ -35,8 +35,8 @@ VERSION: Final[str]
 
 @final
 class Drive:
-    """A drive's model: a name in the catalogue, or the path of a specification that ends in .toml;
-    or a drive with devices in front of it, such as throttle(rate=100/s, drive=hp-c2247).
+    """A drive, given by its name in the catalogue or the path of its specification (.toml); or a
+    drive with devices in front of it, such as throttle(rate=100/s, drive=hp-c2247).
     """
 
     def __new__(cls, name: str, /) -> Drive: ...
@@ -66,15 +66,15 @@ class Drive:
         as "8TB", times such as "8.5ms", transfer rates such as "250MB/s". `seek` is the mean time
         of a seek before a read, over all pairs of cylinders, `outer` the sustained rate of the
         outermost tracks, `sectors` one of "512n", "512e" and "4Kn". Values that are None are
-        assumed, and `toml` marks them as assumed.
+        replaced by assumptions, which `toml` marks.
         """
 
     def edit(
         self, changes: Mapping[str, bool | int | float | str], name: str | None = None
     ) -> Drive:
-        """Returns the drive with values of its specification set by their dotted keys,
-        {"buffer.segments": 4}; times, rates and sizes are strings with a unit. Comments and
-        everything else remain unchanged.
+        """Returns the drive with some values of its specification changed. `changes` maps dotted
+        keys to values, as in {"buffer.segments": 4}; times, rates and sizes are strings with a
+        unit. Comments and everything else remain unchanged.
         """
 
     @property
@@ -98,8 +98,8 @@ class Drive:
 
 @final
 class Device:
-    """A drive, or devices in front of one, with a host queue, in virtual time: your own loop
-    submits requests and advances it. It does not read clocks and never waits.
+    """A drive in virtual time, alone or behind other devices, with a host queue. Your own loop
+    submits requests and advances the time; the device reads no clock and never waits.
 
         >>> device = Device("hp-c2247", policy="sptf")
         >>> numbers = [device.submit(0, "R", lbn, 16) for lbn in (1_000_000, 2_000, 1_000_016)]
@@ -110,7 +110,7 @@ class Device:
         2 R 26.2 ms
         1 R 44.4 ms
 
-    Times are in microseconds since its start, rounded to nanoseconds, and never decrease. The
+    Times are in microseconds since its start, rounded to nanoseconds, and must not decrease. The
     policy orders the host's queue, FCFS by default; `seed` determines all random choices.
     """
 
@@ -327,8 +327,8 @@ class Study:
         """The names of the metrics."""
 
     def run(self, folder: str | PathLike[str], jobs: int | None) -> dict[str, Any]:
-        """Simulates the runs that folder lacks, on this many threads, and writes all results to
-        it."""
+        """Simulates the runs that `folder` lacks, on `jobs` threads, and writes all results to it.
+        """
 
     def compute(self, cell: int) -> list[str]:
         """Computes the runs of one cell, each as a line for a CheckpointWriter."""
@@ -386,14 +386,14 @@ def distributions(title: str, note: str, curves: Sequence[tuple[str, Sequence[fl
 def validate(
     drive: Drive, file: str, reading: Reading, rows: str, locked: bool
 ) -> dict[str, Any]:
-    """Replays the trace in file and compares the responses; or, if locked, predicts each
-    response from earlier ones.
+    """Replays the trace in `file` and compares the responses or, if `locked` is set, predicts
+    each response from earlier ones.
     """
 
 def calibrate(
     drive: Drive, file: str, reading: Reading, rows: str, name: str
 ) -> tuple[Drive, dict[str, Any], list[str]]:
-    """Fits drive to the trace in file; returns the fitted drive, which is called `name`, the
+    """Fits `drive` to the trace in `file`; returns the fitted drive, which is called `name`, the
     metrics, and warnings.
     """
 

@@ -121,7 +121,7 @@ class Result:
     seed: int | None
     version: str
     requests: int
-    """The number of counted requests: those after the warm-up, in all replications together."""
+    """The number of counted requests: those after the warm-up, over all replications."""
     simulated_s: float
     wall_s: float
     requests_per_wall_s: float | None

@@ -1,4 +1,4 @@
-//! The pages that list entries of tables: devices, drives, policies, workloads, traces, studies.
+//! The pages that list table entries: devices, drives, policies, workloads, traces, studies.
 
 use diskarm_core::sched::INFOS;
 use diskarm_core::spec;
@@ -25,29 +25,29 @@ needs more. A `host`, an `nvcache`, a `mirror` or an array accepts every request
 in front of it never fills, and the policy of that queue has no effect.
 
 A `mirror` builds two copies of the device below it, each with its own random numbers and starting
-angle of the platter, which depend on the seed of the run. A read that fails at one is read at the
-other, and fails only if that fails too; a write fails if one of its copies does.
+angle of the platter, which depend on the seed of the run. A read that fails on one copy is tried on
+the other, and fails only if both do; a write fails if it fails on either copy.
 
 The arrays `raid0`, `raid10` and `raid5` build a copy of the device below them for each disk, in the
 same way. They divide their blocks into stripe units; consecutive units are on consecutive disks.
 A workload or trace runs on the blocks of the whole array. A small write to a `raid5` first reads
 what it needs to compute the new parity: the old data and parity, or the rest of the row, whichever
-takes fewer accesses. Writes to one row go one after the other. A full row is written without
+takes fewer accesses. Writes to the same row are done one at a time. A full row is written without
 reads. Failed disks are counted from 0.
 
 A `declustered` array builds its disks in the same way and keeps two copies of all data on them:
 primary copies in the first half of each disk, in stripe units as above, and secondary copies in the
 second half, where `layout` puts them. Each read goes to one of its two copies at random, with
 probabilities that keep the greatest load as small as possible; a `chained` array without failures
-reads primary copies only. A read that fails is read at the other copy. `diskarm declustering`
+reads primary copies only. A read that fails is tried on the other copy. `diskarm declustering`
 computes the loads and the reliability of the layouts.
 
-An `nvcache` completes a write once it is in the cache. With `destage=at-once` the device below it
-decides when it is written: `nvcache(drive=mirror(queue=shared, policy=hol, drive=hp-c2247))` serves
-reads first, and `policy=sptf-cp(t=0.6)` gives them conditional priority. With `adu` or `ad-cp` it
-makes a mirrored pair of the device below it. After its battery has failed, writes complete on the
-disks, and flushes after the earlier contents of the cache have been written. The cache writes with
-forced unit access, so data that have left it are never only in the buffer of a drive.
+An `nvcache` completes a write once it is in the cache. With `destage=at-once` the device below
+decides when to write it: `nvcache(drive=mirror(queue=shared, policy=hol, drive=hp-c2247))` serves
+reads first, and `policy=sptf-cp(t=0.6)` gives them conditional priority. With `adu` or `ad-cp` the
+cache makes a mirrored pair of the device below it. After its battery has failed, writes complete on
+the disks, and flushes after the earlier contents of the cache have been written. The cache writes
+with forced unit access, so data that have left it are never only in the buffer of a drive.
 
 The retries that `faults` adds count as rotational wait, and its delays as *owed*. While the device
 cannot be reached, requests fail immediately instead of waiting.";
@@ -110,12 +110,12 @@ pub fn drives() -> String {
 const POLICIES_ABOUT: &str = "\
 A policy is written as its name, with parameters in parentheses to change the defaults: `clook`,
 `clook(by=map)`. Use it with `--policy` and `--policies`, in a study's `policy`, and in a drive's
-specification as `queue.policy`. The column *knows* lists what it must know: nothing but arrival
+specification as `queue.policy`. The column *knows* lists what the policy must know: only arrival
 times; block numbers (with `by=map` also cylinders); positioning times; or positioning times and the
 buffer's contents.
 
 The module documentation of each policy, in `crates/core/src/sched`, describes its cost and when it
-is bad.";
+performs badly.";
 
 pub fn policies() -> String {
     let rows = INFOS.iter().map(|info| {
@@ -209,10 +209,10 @@ exist if the drive is a device stack.";
 
 const CHECKS: &str = "\
 Values of `check` in a `[[claim]]` of a [study](../studies.md). `where`, `of`, `to` and the items
-of `ascending` are selections; axes that they do not name are matched, value by value.";
+of `ascending` are selections; axes that they do not name are matched value by value.";
 
 const STUDIES_ABOUT: &str = "\
-The studies of `diskarm study run NAME`; `--quick` runs the short form. The files are in
+`diskarm study run NAME` runs one of these studies; `--quick` runs its short form. The files are in
 `crates/study/studies`; `about` lists the differences from the setting of the paper. Two studies do
 not belong to a paper: they test a policy of this project, [aspctf-seq](../aspctf-seq.md).";
 

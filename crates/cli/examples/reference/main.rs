@@ -4,7 +4,7 @@
 //! cargo run --example reference
 //! ```
 //!
-//! A page is a function, and a line in [`PAGES`].
+//! Each page is a function and a line in [`PAGES`].
 
 mod lists;
 mod markdown;
@@ -19,7 +19,7 @@ const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference"
 /// Generates the text of a page.
 type Make = fn() -> String;
 
-/// One line per page: its file, and the function that generates it.
+/// One line per page: its file and the function that generates it.
 const PAGES: &[(&str, Make)] = &[
     ("policies.md", lists::policies),
     ("../specification.md", specification::page),

@@ -39,7 +39,7 @@ fn row(key: &Key) -> Vec<String> {
     let meaning = meaning.join(" ");
     assert!(
         !meaning.contains("[`"),
-        "a link that is no Markdown: {meaning}"
+        "a link that is not Markdown: {meaning}"
     );
     vec![
         code(key.name()),

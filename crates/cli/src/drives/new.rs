@@ -16,7 +16,7 @@ use crate::usage;
 ///
 /// Redirect it to a .toml file, which --drive accepts. Values that the data sheet lacks are
 /// assumed, and marked as assumed in the file. --capacity, --rpm, --seek and --outer are required.
-/// If it is run without options on a terminal, it asks for each value.
+/// If run without options on a terminal, the command asks for each value.
 #[derive(clap::Args, PartialEq)]
 #[command(after_long_help = prose::wrapped(NOTES, 0) + EXAMPLE)]
 pub struct Args {
@@ -28,7 +28,7 @@ pub struct Args {
     #[arg(long, value_name = "N", value_parser = rpm)]
     rpm: Option<u32>,
 
-    /// Mean time of a seek before a read, over all pairs of cylinders, such as 8.5ms
+    /// Mean seek time of reads, over all pairs of cylinders, such as 8.5ms
     #[arg(long, value_name = "TIME", value_parser = time)]
     seek: Option<Span>,
 
@@ -40,15 +40,15 @@ pub struct Args {
     #[arg(long, value_name = "RATE", value_parser = rate)]
     inner: Option<f64>,
 
-    /// Mean time of a seek before a write [default: --seek plus an eighth, but at most 1 ms more]
+    /// Mean seek time of writes [default: --seek plus an eighth, but at most 1 ms more]
     #[arg(long, value_name = "TIME", value_parser = time)]
     write_seek: Option<Span>,
 
-    /// Time of a seek over one cylinder [default: 1 ms, or half of a --seek below 2 ms]
+    /// Seek time over one cylinder [default: 1 ms, or half of a --seek below 2 ms]
     #[arg(long, value_name = "TIME", value_parser = time)]
     track_to_track: Option<Span>,
 
-    /// Time of a seek over all cylinders [default: twice --seek]
+    /// Seek time over all cylinders [default: twice --seek]
     #[arg(long, value_name = "TIME", value_parser = time)]
     full_stroke: Option<Span>,
 
@@ -95,7 +95,7 @@ fn missing_values(args: &Args) -> String {
     let missing: Vec<String> = missing.map(|(name, _)| format!("--{name}")).collect();
     format!(
         "give {} from the data sheet, such as --capacity 8TB --rpm 7200 --seek 8.5ms --outer \
-         250MB/s: there are no defaults for them",
+         250MB/s: required values have no default",
         missing.join(", ")
     )
 }
@@ -139,7 +139,7 @@ pub fn run(args: Args) -> Result<(), Error> {
     output::print(&text)
 }
 
-/// Parses revolutions per minute, with or without their unit.
+/// Parses revolutions per minute, with or without the unit.
 fn rpm(text: &str) -> Result<u32, String> {
     let number = text.trim_end().strip_suffix("rpm").unwrap_or(text);
     integer::<u32>(300..=60_000)(number.trim())
@@ -165,7 +165,7 @@ fn should_ask(args: &Args) -> bool {
 /// Asks for each value on standard error, so that the specification can be redirected.
 fn ask() -> Result<Args, Error> {
     let form = form();
-    eprintln!("Values of the data sheet. An empty line keeps the default.\n");
+    eprintln!("Enter the values of the data sheet. An empty line keeps the default.\n");
     let mut words = Vec::new();
     for field in form.get_arguments() {
         words.extend(answer(field)?);
@@ -199,7 +199,7 @@ fn answer(field: &Arg) -> Result<Option<String>, Error> {
         match (line.is_empty(), is_needed) {
             (true, false) => return Ok(None),
             (true, true) if length == 0 => {
-                return Err(Error::Failed(format!("end of input before --{name}")));
+                return Err(Error::Failed(format!("the input ended before --{name}")));
             }
             (true, true) => continue,
             (false, _) => {}

@@ -97,7 +97,7 @@ impl Target {
         }
     }
 
-    /// Opens a connection. A simulated drive starts afresh, with an angle and delays from `seed`.
+    /// Opens a connection. A simulated drive starts anew, with random delays and angle.
     pub fn connect(&self, writes: Writes, seed: u64) -> Result<Box<dyn Transport>, TransportError> {
         match self {
             Self::Simulated(model, realism) => {
@@ -122,7 +122,7 @@ impl Target {
         }
     }
 
-    /// Checks that the connected drive is the expected one; a path may later lead to another one.
+    /// Checks that the drive is the expected one; a path may later lead to a different drive.
     pub fn check(
         &self,
         drive: &mut dyn Transport,

@@ -73,7 +73,7 @@ pub fn run_scan(args: &Args, real: Real) -> Result<(), Error> {
         (None, _) => Ok(scanning.pass(live, left, recorder.pieces())),
         (Some(workload), Some(model)) => {
             drop(live);
-            scanning.with_foreground(model, workload, left, recorder.pieces())
+            scanning.scan_with_foreground(model, workload, left, recorder.pieces())
         }
         (Some(_), None) => unreachable!("`rules` requires a model for a foreground"),
     };
@@ -177,7 +177,7 @@ impl Scanning<'_> {
         }
     }
 
-    fn with_foreground(
+    fn scan_with_foreground(
         &self,
         model: &Model,
         workload: &str,
@@ -229,7 +229,7 @@ impl Scanning<'_> {
         let left = record.remaining().count().0;
         let hint = match &self.args.checkpoint {
             Some(path) if left > 0 => {
-                format!("; {path} has the progress: run the same command again to continue")
+                format!("; the progress is saved in {path}: run the same command again to continue")
             }
             _ => String::new(),
         };

@@ -139,7 +139,7 @@ impl Chart {
             let percent = 100.0 * self.accurate as f64 / all as f64;
             format!("{drive}: {percent:.2} % within 50 us")
         };
-        let subtitle = format!("{all} commands of the foreground, predicted with {model}");
+        let subtitle = format!("{all} foreground commands, predicted with {model}");
         let drawn = plot::errors(&title, &subtitle, &self.errors, self.period);
         self.target.write(&drawn)
     }

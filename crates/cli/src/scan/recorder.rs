@@ -21,7 +21,7 @@ const PERIOD: Duration = Duration::from_secs(5);
 /// The number of pieces that may be queued before the scan waits.
 const MAX_WAITING: usize = 256;
 
-/// The files that a scan writes while it continues.
+/// The files that a scan writes while it runs.
 #[derive(Debug, Default)]
 pub struct Outputs {
     checkpoint: Option<OutputFile>,
@@ -106,8 +106,8 @@ impl Outputs {
         let is_begun = record.remaining().count() < record.size().sectors;
         if is_resumed && length != bytes && (is_begun || length > 0) {
             return Err(Error::Failed(format!(
-                "{path}: found {length} bytes, expected the {bytes} of the image started by the \
-                 scan of {}",
+                "{path}: found {length} bytes, expected the {bytes} bytes of the image that \
+                 belongs to the checkpoint {}",
                 self.checkpoint_path
             )));
         }

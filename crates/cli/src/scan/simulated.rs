@@ -155,7 +155,7 @@ fn run_recorded(
     };
     let (recorder, left) = outputs.start(&args.url, size, false)?;
     // With the same seed, the same requests would recur, and most gaps would lead to blocks that
-    // have been read. (A trace does not depend on the seed.)
+    // have already been read. (A trace does not depend on the seed.)
     let scan = Scan {
         seed: scan.seed.wrapping_add(size.sectors.0 - left.count().0),
         ..scan.clone()

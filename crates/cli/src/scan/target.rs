@@ -43,7 +43,7 @@ impl Real {
 
 pub fn help() -> String {
     format!(
-        "{REAL}\n- sim:DRIVE: a simulated drive, in virtual time; one with faults is \
+        "{REAL}\n- sim:DRIVE: a simulated drive, in virtual time; with faults: \
          sim:faults(medium=..., drive=DRIVE)\n\n{}",
         args::drive_help()
     )

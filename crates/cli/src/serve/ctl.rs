@@ -39,7 +39,7 @@ pub struct Args {
 enum ServerCommand {
     /// Cut the power, which loses the data that are only in the drive's write cache
     ///
-    /// Only writes that have reached the media completely survive. Connections end.
+    /// Only writes that are completely on the media survive. All connections are closed.
     PowerCut(CutArgs),
     /// Switch the power on again, with the data that survived
     PowerRestore,
@@ -68,11 +68,11 @@ struct CutArgs {
     #[arg(long)]
     torn: bool,
 
-    /// Let the seed choose which writes survive among those without a flush or FUA
+    /// Let the seed choose which writes survive, among those without FUA and not yet flushed
     #[arg(long)]
     worst: bool,
 
-    /// Seed of the choices of --torn and --worst
+    /// Seed for the choices of --torn and --worst
     #[arg(long, value_name = "N", default_value_t = 1)]
     #[arg(allow_negative_numbers = true, value_parser = integer::<u64>(0..=u64::MAX))]
     seed: u64,
@@ -80,16 +80,16 @@ struct CutArgs {
 
 #[derive(clap::Args)]
 struct TriggerArgs {
-    /// Cut when this request (flush or write) arrives, before the drive receives it
+    /// Cut the power when a request of this kind (flush or write) arrives, before the drive gets it
     #[arg(long, value_name = "REQUEST", value_parser = before, allow_hyphen_values = true)]
     before: Option<TriggerEvent>,
 
-    /// Cut when this request (flush or write) has been answered, or after a time, such as 2.5s
+    /// Cut the power after the reply to a request (flush or write), or after a time, such as 2.5s
     #[arg(long, value_name = "REQUEST|TIME", value_parser = after)]
     #[arg(allow_hyphen_values = true)]
     after: Option<TriggerEvent>,
 
-    /// Cut at the N-th such request from now [default: 1]
+    /// Cut the power at the N-th such request from now [default: 1]
     #[arg(long, value_name = "N")]
     #[arg(allow_negative_numbers = true, value_parser = integer::<u64>(1..=u64::MAX))]
     nth: Option<u64>,

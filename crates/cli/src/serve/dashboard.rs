@@ -33,7 +33,7 @@ pub fn run(
 }
 
 pub fn restore() {
-    // Errors of a closed terminal do not matter.
+    // Errors from a closed terminal do not matter.
     let _ = execute!(io::stderr(), LeaveAlternateScreen, Show);
     let _ = disable_raw_mode();
 }
@@ -154,7 +154,7 @@ fn verdict(statistics: &ExportStatistics) -> Option<Line<'static>> {
     let late = statistics.lateness.as_ref()?;
     let name = name(statistics);
     Some(if late.keeps_time {
-        Line::from(format!("{name}: in time")).fg(Color::Green)
+        Line::from(format!("{name}: on time")).fg(Color::Green)
     } else {
         Line::from(format!("{name}: {TOO_SLOW}"))
             .fg(Color::Red)
@@ -229,6 +229,6 @@ mod tests {
 │db                           2         3       6    9.0 us   20.0 us   20.0 us   20.0 us  100.0 us│
 │log                          2         2       4   50.0 us    2.5 ms    2.5 ms    2.5 ms  100.0 us│
 └────────────────────────────────────────────────────────────────────────────── q stops the server ┘
-db: in time
+db: on time
 log: this host is too slow for this drive";
 }

@@ -40,7 +40,7 @@ pub struct Options {
     #[command(flatten)]
     changes: Changes,
 
-    /// Scheduling policy of the queue in front of the drive; `diskarm policies` lists them
+    /// Scheduling policy of the queue in front of the drive; `diskarm policies` lists all policies
     #[arg(long, default_value = DEFAULT_POLICY)]
     policy: String,
 
@@ -102,12 +102,12 @@ pub struct Options {
     #[arg(allow_negative_numbers = true, value_parser = integer::<u64>(0..=u64::MAX))]
     seed: u64,
 
-    /// Print request counts and lateness on standard error every ten seconds; on a terminal show
-    /// them on a full screen, if this program was built with `dashboard`
+    /// Print request counts and lateness on standard error every ten seconds; on a terminal, show
+    /// them in a full-screen view if this program was built with `dashboard`
     #[arg(long)]
     watch: bool,
 
-    /// Answer GET /metrics at this address with statistics, as OpenMetrics
+    /// Answer GET /metrics at this address with statistics in the OpenMetrics format
     #[arg(long, value_name = "HOST:PORT", value_parser = address)]
     metrics: Option<Address>,
 
@@ -118,7 +118,7 @@ pub struct Options {
     #[arg(long, value_name = "PATH")]
     control: Option<PathBuf>,
 
-    /// Print statistics at the end as JSON: one object; names end in their unit
+    /// Print statistics at the end as JSON: one object; key names end in the unit
     #[arg(long)]
     json: bool,
 }
@@ -128,9 +128,9 @@ const STORE: &str = "Storage of the data.
 memory: lost when the server ends. Only written blocks take up memory.
 
 file:PATH: a file, which is created if necessary. Data written before a completed flush, or with \
-force unit access, survive however the server ends.
+force unit access, survive no matter how the server ends.
 
-snapshot:PATH: a file that is never written; writes stay in memory.";
+snapshot:PATH: a file that is never written to; writes stay in memory.";
 
 const RECORD: &str = "Record requests and response times as a trace.
 
@@ -560,7 +560,7 @@ impl Display {
     /// Ends the thread and restores the terminal.
     fn end(self) {
         drop(self.ended);
-        // Errors of a closed terminal do not matter.
+        // Errors from a closed terminal do not matter.
         let _ = self.thread.join();
     }
 }

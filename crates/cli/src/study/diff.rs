@@ -13,11 +13,11 @@ use crate::output;
 
 #[derive(clap::Args)]
 pub struct Diff {
-    /// Folder of the results of a study
+    /// Folder with the results of a study
     #[arg(value_name = "A")]
     before: PathBuf,
 
-    /// Folder of other results of that study, or of a study that has some of its cells
+    /// Folder with other results of that study, or of a study that shares some of its cells
     #[arg(value_name = "B")]
     after: PathBuf,
 }
@@ -64,9 +64,9 @@ pub fn run(args: &Diff) -> Result<(), Error> {
     }
     text += &format!("{} in both", with_noun(pairs.len(), "cell"));
     for (name, results) in [("A", &before), ("B", &after)] {
-        let alone = results.cells.len() - pairs.len();
-        if alone > 0 {
-            text += &format!("; {} only in {name}", with_noun(alone, "cell"));
+        let only_here = results.cells.len() - pairs.len();
+        if only_here > 0 {
+            text += &format!("; {} only in {name}", with_noun(only_here, "cell"));
         }
     }
     let changed = pairs.iter().filter(|(a, b)| a.inputs != b.inputs).count();
@@ -180,7 +180,8 @@ fn verdicts(before: &[Claim], after: &[Claim]) -> String {
             let (from, to) = (&old.verdict, &claim.verdict);
             text += &format!("\n  {from} in A, {to} in B\n");
             text += &prose::wrapped(&claim.says, 4);
-            text += &prose::wrapped(&format!("ours {} in A, {} in B", old.ours, claim.ours), 4);
+            let ours = format!("our result: {} in A, {} in B", old.ours, claim.ours);
+            text += &prose::wrapped(&ours, 4);
         }
     }
     text

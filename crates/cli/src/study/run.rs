@@ -43,8 +43,8 @@ pub struct Check {
     #[arg(value_name = "NAME|FILE")]
     studies: Vec<String>,
 
-    /// All built-in studies, except those that need --trace if it is not given, and those whose
-    /// trace in the repository is missing
+    /// All built-in studies, except those that need --trace (if it is not given) and those whose
+    /// trace is missing from the repository
     #[arg(long)]
     all: bool,
 
@@ -82,14 +82,12 @@ pub fn run(args: &Run) -> Result<(), Error> {
 pub fn report(args: &Report) -> Result<(), Error> {
     let study = args.selection.study(&args.study)?;
     let path = args.selection.folder(&study);
-    let missing_results = || {
-        Error::Failed(format!(
-            "{} lacks results of some cells: `diskarm study run` simulates them",
-            path.display()
-        ))
+    let missing = |what| {
+        let path = path.display();
+        Error::Failed(format!("{path} {what}: run `diskarm study run` first"))
     };
     if !path.is_dir() {
-        return Err(missing_results());
+        return Err(missing("does not exist"));
     }
     let runner = Runner::new(&study)?;
     let inputs = slice::from_ref(&args.study);
@@ -97,7 +95,7 @@ pub fn report(args: &Report) -> Result<(), Error> {
     let mut store = open_store(&folder)?;
     let results = runner
         .stored_results(&mut store)?
-        .ok_or_else(missing_results)?;
+        .ok_or_else(|| missing("has no results for some cells"))?;
     write_results(&study, &results, &folder)
 }
 
@@ -144,14 +142,14 @@ fn folder(
     Ok(Folder::new(&selection.folder(study), "--output", inputs)?)
 }
 
-/// Opens the runs in `folder`; warns about those that cannot be used.
+/// Opens the store of runs in `folder`; warns about runs that cannot be used.
 fn open_store(folder: &Folder) -> Result<Store, Error> {
     let store = Store::open(folder)?;
     let (path, foreign) = (folder.path().display(), store.foreign_count());
     if foreign > 0 {
         let runs = with_noun(foreign, "run");
         output::print_notes(&[format!(
-            "{path}: {runs} from another build, simulated again"
+            "{path}: {runs} from another build will be simulated again"
         )]);
     }
     output::print_warnings(store.damage().as_slice());
@@ -181,7 +179,7 @@ fn simulate<'s>(
 fn write_results(study: &Study, results: &Results<'_>, folder: &Folder) -> Result<(), Error> {
     if let Some(title) = study.replaced_title(folder.path()) {
         let path = folder.path().display();
-        let note = format!("{path}: had results of another study, {title:?}, whose runs are kept");
+        let note = format!("{path}: replacing results of the study {title:?}; its runs are kept");
         output::print_notes(&[note]);
     }
     // The report is created first, because that may fail.
@@ -257,10 +255,10 @@ fn report_on_interrupt(cells: usize, folder: &Path) {
             let (done, cells) = (DONE.load(Ordering::Relaxed), CELLS.load(Ordering::Relaxed));
             let cells = with_noun(cells, "cell");
             eprintln!(
-                "\nstopped: {done} of {cells} are kept; run the same command again to continue"
+                "\nstopped: {done} of {cells} are saved; run the same command again to continue"
             );
             if HAS_RESULTS.load(Ordering::Relaxed) {
-                eprintln!("results and report are from an earlier run");
+                eprintln!("the results and the report are from an earlier run");
             }
             exit(INTERRUPTED.into());
         });
@@ -287,14 +285,14 @@ fn open_page(path: &Path) {
     output::print_notes(&[format!("--open: {OPENER} did not open the report: {why}")]);
 }
 
-/// The form of studies, and the folder of their results.
+/// How to run studies (short form, traces, parallel cells), and the folder for their results.
 #[derive(clap::Args)]
 pub struct Selection {
     /// Run the short form of the study
     #[arg(long)]
     quick: bool,
 
-    /// A trace to run on, for studies that need one; several are compared
+    /// A trace to run on, for studies that need one; may be repeated to compare traces
     #[arg(long, value_name = "FILE")]
     trace: Vec<String>,
 

@@ -14,10 +14,10 @@ use crate::progress::Progress;
 
 /// Write a trace in another format
 ///
-/// The run ends at a request that the other format cannot represent, such as one without an arrival
-/// or response that the format requires. Fields that the format lacks (responses in SPC) are left
-/// out, and times that had to be rounded are counted. Options select a part of the trace, change
-/// its rate, or adapt it to a smaller or larger disk.
+/// The command stops at a request that the other format cannot represent, such as one without an
+/// arrival or response that the format requires. Fields that the format lacks (responses in SPC)
+/// are left out, and times that had to be rounded are counted. Options select a part of the trace,
+/// change its rate, or adapt it to a smaller or larger disk.
 #[derive(clap::Args)]
 pub struct Args {
     #[command(flatten)]
@@ -86,7 +86,7 @@ fn is_broken_pipe(error: &diskarm_trace::TraceError) -> bool {
     source.is_some_and(|source| source.kind() == io::ErrorKind::BrokenPipe)
 }
 
-/// Copies all records to `out`, which errors call `name`.
+/// Copies all records to `out`; errors refer to it by `name`.
 fn copy(args: &Args, out: impl Write, name: &str) -> Result<ConvertedTrace, Error> {
     let mut trace = args.adapt.open(&args.input)?;
     let mut writer = Writer::new(out, name, &args.to)?;

@@ -15,15 +15,15 @@ use crate::progress::Progress;
 /// Summarise a trace
 ///
 /// Prints length, requests, devices, directions, sizes, sequential share, times between arrivals
-/// and, if the trace has them, responses and queue lengths; charts of arrivals over time and of the
-/// addresses of the busiest device. A request is sequential if it begins where the previous request
-/// of the same device ended.
+/// and, if the trace has them, responses and queue lengths. Also draws charts of the arrivals over
+/// time and of the addresses of the busiest device. A request is sequential if it begins where the
+/// previous request of the same device ended.
 #[derive(clap::Args)]
 pub struct Args {
     #[command(flatten)]
     input: Input,
 
-    /// Print JSON: one object; names end in their unit; null for what the trace does not have
+    /// Print JSON: one object; key names end in the unit; null for what the trace does not have
     #[arg(long)]
     json: bool,
 }

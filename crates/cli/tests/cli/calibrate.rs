@@ -332,7 +332,7 @@ fn a_successful_run_writes_a_drive_and_prints_its_findings() {
     let origin = spec.source.origin.replace('\n', " ");
     let range = format!(
         "Fitted with `diskarm calibrate` to 500 rows (0..500) of the trace synthetic-hp-c2247.csv, \
-         beginning with {guess}."
+         starting from the drive {guess}, whose origin is:"
     );
     assert!(origin.starts_with(&range), "{origin}");
     assert!(stdout(&["drives", "show", &output]).contains("my c2247"));
@@ -379,7 +379,7 @@ fn errors_of_a_fit_match_its_standard_deviations() {
 
     let true_ms = |number: &Value| {
         let key = number["key"].as_str().unwrap();
-        let distance = key.strip_prefix("seek over ");
+        let distance = key.strip_prefix("seek correction at ");
         match distance.map(|text| text.split(' ').next().unwrap().parse().unwrap()) {
             // The real curve lists its first ten distances: 2.89 ms over one cylinder, for which
             // the guess has 3.4 ms + 0.33 ms.

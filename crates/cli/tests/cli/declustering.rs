@@ -105,9 +105,9 @@ fn layouts_that_do_not_fit_the_number_of_disks_are_left_out() {
     let output = diskarm(&["declustering", "--disks", "7"]);
     assert!(output.status.success());
     let notes = String::from_utf8(output.stderr).unwrap();
-    let expected = "note: left out: basic mirroring needs pairs, found 7 disks\n\
-                    note: left out: group rotate needs pairs of clusters, found 1 cluster of 7 \
-                    disks\n";
+    let expected = "note: left out: basic mirroring needs pairs of disks, found 7\n\
+                    note: left out: group rotate needs an even number of clusters, found 1 \
+                    cluster of 7 disks\n";
     assert_eq!(notes, expected);
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(text.contains("interleaved      chained\n"), "{text}");

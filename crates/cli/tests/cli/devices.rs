@@ -211,8 +211,8 @@ fn a_policy_that_needs_more_than_a_stack_provides_is_an_error() {
     ];
     assert_eq!(
         error(&[&tower[..], &LOAD].concat()),
-        "policy sptf needs positioning times, which host does not provide; put it inside: \
-         host(policy=sptf, ...)"
+        "policy sptf needs positioning times, which host does not provide; put the policy \
+         inside: host(policy=sptf, ...)"
     );
 }
 

@@ -238,7 +238,7 @@ fn a_user_at_a_terminal_is_asked_for_each_value() {
     assert!(is_done && text.ends_with(&stdout(&options)), "{text}");
     let (text, is_done) = type_lines("8TB\n");
     assert!(
-        !is_done && text.contains("end of input before --rpm"),
+        !is_done && text.contains("the input ended before --rpm"),
         "{text}"
     );
 }

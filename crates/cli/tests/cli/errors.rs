@@ -59,16 +59,16 @@ fn flags_with_invalid_values() {
     }
     assert_eq!(
         random(&["--warmup", "7", "--requests", "7"]),
-        "--warmup: found \"7\", expected less than the 7 of --requests"
+        "--warmup: found \"7\", expected less than 7, the value of --requests"
     );
     assert_eq!(
         random(&["--warmup", "100000"]),
-        "--warmup: found \"100000\", expected less than the 100000 of --requests (the default)"
+        "--warmup: found \"100000\", expected less than 100000, the default of --requests"
     );
     assert_eq!(
         random(&["--requests", "10000000000000", "--rate", "1/s"]),
-        "--requests: found \"10000000000000\", expected a run of less than 146 years at 1000 ms \
-         a request"
+        "--requests: found \"10000000000000\", expected less than 146 years of requests at 1000 ms \
+         each"
     );
     assert_eq!(
         random(&["--rate", "3/x"]),
@@ -266,7 +266,7 @@ fn invalid_windows_and_rows() {
     );
     assert_eq!(
         random(&["--window", "1 ms", "--requests", "4000"]),
-        "--window: found \"1 ms\", expected windows so long that 100000 cover the run"
+        "--window: found \"1 ms\", expected windows long enough for 100000 to cover the run"
     );
     let path = std::env::temp_dir().join("no-such-folder").join("rows.csv");
     let path = path.to_str().unwrap();
@@ -347,8 +347,8 @@ fn a_format_with_responses_may_lack_them() {
         (
             "issued.blkparse",
             rows.as_str(),
-            "which the format blkparse can carry, but not for this request: in a trace of events \
-             its completion is missing",
+            "which the format blkparse can carry, but which this request lacks: a trace of \
+             events does not show it complete",
         ),
         (
             "plain.disksim",
@@ -379,8 +379,8 @@ fn traces_that_do_not_fit() {
 
     // The drive has 2,054,864 blocks; the second request ends one block beyond.
     let (path, message) = trace("end", "0.25 0 2054848 16 1\n1.5 0 2054849 16 0\n", &[]);
-    let expected = "lbn: found \"16 sectors from 2054849\", expected at most 2054864 blocks, or \
-                    another --fit: scale, fold or spread";
+    let expected = "lbn: found \"16 sectors from 2054849\", expected a request within 2054864 \
+                    blocks, or --fit set to scale, fold or spread";
     assert_eq!(message, format!("{path}:2: {expected}"));
 
     let (path, message) = trace("empty-request", "0.25 0 16 0 1\n", &[]);
@@ -396,7 +396,7 @@ fn traces_that_do_not_fit() {
 
     let two = "0.25 0 1200 8 1\n1.5 0 90 16 0\n";
     let (_, message) = trace("warm", two, &["--warmup", "2"]);
-    let expected = "--warmup: found \"2\", expected less than the 2 requests of --trace";
+    let expected = "--warmup: found \"2\", expected less than 2, the number of requests in --trace";
     assert_eq!(message, expected);
 }
 
@@ -423,8 +423,8 @@ fn errors_suggest_what_was_probably_meant() {
     for (arguments, expected) in [
         (
             &["trace", "info", &own][..],
-            "(name the format, or write your rows as one of these: docs/reference/traces.md has \
-             their columns)",
+            "(name the format, or convert the file to one of these: docs/reference/traces.md \
+             lists their columns)",
         ),
         (
             &[
@@ -443,7 +443,7 @@ fn errors_suggest_what_was_probably_meant() {
         ),
         (
             &["compare", "--drive", "hp-c2247", "--drive", "hp-c3323a"],
-            "cannot be used multiple times; `diskarm compare --drive A,B` compares several",
+            "cannot be used multiple times; `diskarm compare --drive A,B` compares several drives",
         ),
         (&["queueing", "hp-c2247"], "found; perhaps --drive hp-c2247"),
         (

@@ -347,7 +347,7 @@ fn an_interrupted_run_prints_how_to_continue() {
     assert_eq!(run.status.code(), Some(130));
     let shown = String::from_utf8(run.stderr).unwrap();
     let expected = format!(
-        "stopped: {} has the results so far; run the same command again to continue\n",
+        "stopped: results so far are in {}; run the same command again to continue\n",
         partial.display()
     );
     assert!(shown.ends_with(&expected), "{shown}");

@@ -220,7 +220,7 @@ fn the_initiator_reaches_the_target() {
     let wrong = accounts("secret-of-mallory");
     let (_, _, error) = extract(&server.uri, &wrong);
     assert!(
-        error.contains("login refused: wrong or missing user or secret"),
+        error.contains("login refused: wrong or missing user name or secret"),
         "{error}"
     );
     for path in [&right, &found, &format!("{found}.partial")] {
@@ -317,7 +317,7 @@ fn errors_name_the_flag() {
     }
     let found = error(&["--chap", &format!("file:{short}")]);
     assert!(
-        found.contains("line 1: the name is 5 bytes long and the secret 5"),
+        found.contains("must have 12 to 255 bytes; found 5 and 5 bytes"),
         "{found}"
     );
     for path in [short, open_file] {

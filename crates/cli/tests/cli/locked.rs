@@ -132,7 +132,7 @@ fn the_table_is_narrow_and_the_plot_has_both_panels() {
     let text = stdout(&arguments(&["--plot", &plot, SYNTHETIC]));
     let (_, table) = text.split_once("\n\n").unwrap();
     assert_within(table, 80);
-    assert!(table.contains("3000 requests judged after 0 of history\n"));
+    assert!(table.contains("3000 requests evaluated, with the 0 before them as history\n"));
     for name in [
         "all",
         "read hits",

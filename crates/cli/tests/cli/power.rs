@@ -83,16 +83,16 @@ fn a_server_accepts_commands_at_its_control_socket() {
     let figures = stdout(&["serve", "ctl", &control, "stats"]);
     assert!(figures.starts_with(r#"{"export":"","drive":"sata-4tb-7200","#));
     let ask = |arguments: &[&str]| error(&[&["serve", "ctl", &control], arguments].concat());
-    assert_eq!(ask(&["power-restore"]), "the power is on");
+    assert_eq!(ask(&["power-restore"]), "the power is already on");
     assert_eq!(
         ask(&["trigger", "--after", "2s", "--nth", "3"]),
-        "--nth: found \"3\", expected a request to count, not a time"
+        "--nth: found \"3\", expected nothing, because the trigger waits for a time"
     );
     assert_eq!(
         ask(&["--export", "db", "power-cut"]),
-        "raid0(disks=2, drive=hp-c2247) does not report when data reach the media: only the power \
-         of a single drive with nothing in front of it can be cut, not that of an array, a pair or \
-         a cache"
+        "raid0(disks=2, drive=hp-c2247) does not report when data reach the media, so its power \
+         cannot be cut: use a single drive with nothing in front of it, not an array, a pair or a \
+         cache"
     );
     check_ranges(&control);
     drop(server);

@@ -112,7 +112,7 @@ fn a_trace_given_twice_has_twice_the_disks() {
     }
     assert_eq!(
         two["notes"][0],
-        "2 traces merged, with a common start, as they have no common clock"
+        "2 traces merged, with a common start because they have no common clock"
     );
 }
 
@@ -140,7 +140,7 @@ fn a_part_of_a_trace_is_replayed_faster_on_a_smaller_drive() {
         notes,
         [
             "folded into 2054864 blocks; 2 requests moved",
-            "1 request before 1 s removed; times are relative to it",
+            "1 request before 1 s removed; times now start there",
             "times between requests divided by 4",
         ]
     );

@@ -103,7 +103,7 @@ fn the_table_has_a_line_for_each_replication() {
     ]);
     assert_narrow(&table);
     assert!(
-        table.contains("in 3 runs, each after 10 of warm-up"),
+        table.contains("in 3 runs, each after 10 warm-up requests"),
         "{table}"
     );
     let lines = table

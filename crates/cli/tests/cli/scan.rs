@@ -133,7 +133,7 @@ fn invalid_scans_are_refused() {
                 "scan",
                 "sim:mirror(drive=faults(spikes=\"1% for 5ms\", drive=hp-c2247))",
             ],
-            "without faults in front of each",
+            "without faults in front of the drives",
         ),
         (
             &[
@@ -330,7 +330,7 @@ fn predictions_are_written_with_measurements() {
     let drawn = std::fs::read_to_string(&figure).expect("a figure");
     std::fs::remove_file(&figure).expect("a figure");
     let foreground = confident.iter().filter(|row| row.source == "foreground");
-    let subtitle = format!("{} commands of the foreground", foreground.count());
+    let subtitle = format!("{} foreground commands", foreground.count());
     assert!(
         drawn.starts_with("<svg") && drawn.contains(&subtitle),
         "{drawn}"

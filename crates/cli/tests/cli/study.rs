@@ -193,7 +193,7 @@ fn a_note_reports_that_results_of_another_study_are_replaced() {
     let other = SMALL.replace("\"Small\"", "\"Other\"");
     fs::write(place.path("small.toml"), other.replace("1500", "1501")).unwrap();
     let text = notes_of("run");
-    let expected = "had results of another study, \"Small\", whose runs are kept\n";
+    let expected = "replacing results of the study \"Small\"; its runs are kept\n";
     assert!(
         text.starts_with("note: ") && text.ends_with(expected),
         "{text}"
@@ -249,8 +249,8 @@ fn an_interrupted_study_reports_finished_cells() {
     stderr.read_to_string(&mut text).unwrap();
     let expected = [1, 2].map(|done| {
         format!(
-            "\nstopped: {done} of 3 cells are kept; run the same command again to continue\n\
-             results and report are from an earlier run\n"
+            "\nstopped: {done} of 3 cells are saved; run the same command again to continue\n\
+             the results and the report are from an earlier run\n"
         )
     });
     assert!(expected.contains(&text), "{text}");
@@ -260,7 +260,7 @@ fn an_interrupted_study_reports_finished_cells() {
 fn a_report_needs_simulated_cells() {
     let place = Place::new("report", SMALL);
     let text = place.error_line("report");
-    assert!(text.contains("lacks results of some cells"), "{text}");
+    assert!(text.contains("does not exist: run"), "{text}");
     assert!(
         !fs::exists(place.path("out/small")).unwrap(),
         "a report made a folder"
@@ -292,7 +292,7 @@ fn a_damaged_run_is_simulated_again() {
             .output()
             .unwrap();
         let text = String::from_utf8(output.stderr).unwrap();
-        let warning = format!("warning: {}:2: damaged line, its run is ignored\n", store);
+        let warning = format!("warning: {}:2: damaged line: its run is ignored\n", store);
         assert!(text.starts_with(&warning), "{text}");
         assert_eq!(output.status.success(), succeeds, "{text}");
     }
@@ -337,7 +337,7 @@ fn an_unusable_folder_is_a_one_line_error() {
     let run = diskarm(&again.iter().map(String::as_str).collect::<Vec<_>>());
     let text = String::from_utf8(run.stderr).unwrap();
     let count = valid.lines().count() - 1;
-    let expected = format!("{count} runs from another build, simulated again\n");
+    let expected = format!("{count} runs from another build will be simulated again\n");
     assert!(run.status.success() && text.ends_with(&expected), "{text}");
     assert_eq!(fs::read_to_string(&store).unwrap(), valid);
     // A file where the folder should be.
@@ -541,7 +541,7 @@ fn a_new_study_runs_and_replaces_nothing() {
         "{quick}"
     );
     let again = error_line(&["study", "new", &path]);
-    let expected = "exists already; give another FILE.toml";
+    let expected = "already exists; give another FILE.toml";
     assert!(again.ends_with(expected), "{again}");
     assert!(stdout(&["study", "new", "-"]).starts_with("#"));
     let unnamed = error_line(&["study", "new", "mine"]);

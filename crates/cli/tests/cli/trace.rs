@@ -176,7 +176,7 @@ fn convert_writes_all_or_nothing() {
     assert_eq!(output.status.code(), Some(2));
     let message = String::from_utf8(output.stderr).unwrap();
     let expected =
-        format!("error: {out}: cannot write the request at 1 as msr: it has no response\n");
+        format!("error: {out}: cannot write the request at line 1 as msr: it has no response\n");
     assert_eq!(message, expected);
     assert_eq!(std::fs::read_to_string(&out).unwrap(), "kept");
     std::fs::remove_file(out).unwrap();
@@ -216,7 +216,7 @@ fn convert_adapts_on_request() {
     assert_eq!(
         notes,
         "note: 1 request of other devices removed\n\
-         note: 1 request before 0.5 s removed; times are relative to it\n\
+         note: 1 request before 0.5 s removed; times now start there\n\
          note: times between requests divided by 0.5\n"
     );
     let scale = ["--target-size", "40 sectors", "--fit", "scale"];
@@ -258,8 +258,8 @@ fn convert_adapts_on_request() {
         "70 sectors",
     ]);
     let message = String::from_utf8(output.stderr).unwrap();
-    let expected = "lbn: found \"8 sectors from 64\", expected at most 70 blocks, or another \
-                    --fit: scale, fold or spread";
+    let expected = "lbn: found \"8 sectors from 64\", expected a request within 70 blocks, or \
+                    --fit set to scale, fold or spread";
     assert_eq!(message, format!("error: {path}:1: {expected}\n"));
     std::fs::remove_file(out).unwrap();
     std::fs::remove_file(path).unwrap();

@@ -22,7 +22,7 @@ pub enum DueAction {
 }
 
 impl Failures {
-    /// Schedules `failures`, in any order. A rebuild takes `share` of the time, if that is given.
+    /// Schedules `failures`, in any order. With `share`, a rebuild takes that share of the time.
     ///
     /// # Panics
     /// If a member fails twice, or there is a rebuild without a failure.
@@ -154,13 +154,13 @@ impl Failures {
 /// The progress of a rebuild.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Progress {
-    /// The completed steps: each is a row of stripe units, or a run of blocks of a pair.
+    /// Number of completed steps. A step is a row of stripe units, or a run of blocks of a pair.
     pub steps: u64,
     /// The total number of steps.
     pub total: u64,
     /// The time at which the rebuild began.
     pub began: Option<Instant>,
-    /// The steps completed when a request last completed, and the end of the pause after them.
+    /// Number of steps at the last completion of a request, and the end of the pause after them.
     pub under_load: (u64, Option<Instant>),
     /// The time at which the rebuild ended, even if it stopped early.
     pub ended: Option<Instant>,
@@ -187,7 +187,7 @@ pub struct Rebuild {
     pub next: Option<Instant>,
     /// The beginning of the current step; `None` before the first.
     step_start: Option<Instant>,
-    /// The end of the pause after the last step, without which projections would be too short.
+    /// The end of the pause after the last step; without this pause, projections are too short.
     until: Option<Instant>,
 }
 

@@ -6,8 +6,8 @@ use crate::units::{Bytes, Instant, SectorCount};
 
 /// Devices of equal size, created on first use. Each request names its device ([`Request::unit`]).
 ///
-/// Each disk serves its requests independently, with its own queue. Finding the next event examines
-/// all disks, so this is meant for tens of disks rather than thousands.
+/// Each disk serves its requests independently, with its own queue. Each search for the next event
+/// examines all disks, so this is meant for tens of disks rather than thousands.
 pub struct IndependentDisks<D, F> {
     make: F,
     max: u16,
@@ -17,7 +17,7 @@ pub struct IndependentDisks<D, F> {
 }
 
 impl<D: Device, F: FnMut() -> D + Send> IndependentDisks<D, F> {
-    /// Creates a set of at most `max` devices, at least one, each made by `make`.
+    /// Creates a set of up to `max` devices, made by `make`. If `max` is zero, it counts as one.
     pub fn new(max: u16, mut make: F) -> Self {
         let first = make();
         Self {

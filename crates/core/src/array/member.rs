@@ -163,7 +163,7 @@ impl Slots {
         self.numbers.clone()
     }
 
-    /// Removes a member that has no commands left from its slot. Returns true if the spare takes
+    /// Removes from its slot a member that has no commands left. Returns true if the spare takes
     /// the slot, which requires `use_spare`.
     pub fn replace(
         &mut self,
@@ -180,7 +180,7 @@ impl Slots {
         let has_spare = spare.is_some();
         if let Some(spare) = &mut spare {
             self.numbers[slot] = self.numbers.len();
-            // The spare's own events until now, such as recalibrations, take place first.
+            // The spare's own events up to now, such as recalibrations, take place first.
             let done = spare.device.advance(now);
             assert_eq!(done, None, "a spare has no requests");
         }
@@ -191,8 +191,8 @@ impl Slots {
         has_spare
     }
 
-    /// Reports the work of all devices, by number. `until` returns the instant at which the report
-    /// of a device that is still present ends.
+    /// Reports the work of all devices, by number. For a device that is still present, `until`
+    /// returns the instant at which its report ends.
     pub fn reports(
         &self,
         members: &[Member],

@@ -249,7 +249,7 @@ impl Part {
         Lbn(self.blocks.start)
     }
 
-    /// Returns the member of its first command.
+    /// Returns the member that serves the first command.
     pub fn member(&self) -> usize {
         self.commands[0].member
     }
@@ -267,7 +267,7 @@ impl Part {
         }
     }
 
-    /// Replaces its commands, none of which has begun.
+    /// Replaces the part's commands, none of which has begun.
     pub fn set_commands(&mut self, commands: Commands, follow: Commands) {
         self.left = commands.len();
         self.waiting = commands.len();
@@ -280,7 +280,7 @@ impl Part {
         member_command(request, child_id(id, index), &self.commands[index])
     }
 
-    /// Drops the commands of the step that are not wanted. None of them has begun.
+    /// Drops the unwanted commands of the step, none of which has begun.
     pub fn retain(&mut self, is_wanted: impl Fn(&Access) -> bool) {
         if !self.commands.iter().all(&is_wanted) {
             let wanted = self.commands.iter().copied().filter(is_wanted);
@@ -419,7 +419,7 @@ impl Rows {
         used
     }
 
-    /// Releases `rows`, which a part has claimed, even if it is still waiting for some of them.
+    /// Releases `rows`, which a part has claimed, even if the part still waits for some of them.
     /// Returns the next owner of each row that the part owned and that another part waits for.
     pub fn release(&mut self, part: u64, rows: Range<u64>) -> Vec<u64> {
         let mut owners = Vec::new();

@@ -16,7 +16,7 @@ use crate::units::{Bytes, Instant, Lbn, SectorCount, Span};
 
 /// A model of a placement for tests. The defaults are for placements with two copies of all data.
 pub(crate) trait Model: Placement {
-    /// True if writes to a block take effect in order of arrival, on all members once complete.
+    /// True if complete writes to a block are on all members and took effect in order of arrival.
     const IS_SERIAL: bool = false;
 
     /// True if a failed member still completes the commands that it is serving, without effect.
@@ -53,7 +53,7 @@ pub(crate) trait Model: Placement {
         *found.expect("a block of the request or the rebuild").1
     }
 
-    /// Returns the blocks, with their values, that become known when `start` has been read.
+    /// Returns the blocks that become known once `start` has been read, with their values.
     fn read_values(
         array: &Array<Self>,
         part: &PartRecord,
@@ -148,7 +148,7 @@ struct Shadow<P: Placement> {
     parts: BTreeMap<u64, PartRecord>,
     /// The values written to each block, in order.
     history: Vec<Vec<u64>>,
-    /// The number of the last acknowledged write of each block.
+    /// The number of the last acknowledged write to each block.
     settled: Vec<usize>,
     /// The value of `settled` for the blocks of a request when it was submitted.
     settled_before: BTreeMap<u64, Vec<usize>>,
@@ -392,7 +392,7 @@ impl<P: Model> Shadow<P> {
         }
     }
 
-    /// Checks the final contents of the devices: the last write of each block, and the parity.
+    /// Checks the final contents of the devices: the last write to each block, and the parity.
     fn check_all(&self) {
         for start in 0..self.devices[0].len() as u64 {
             let stored = |member: usize| {

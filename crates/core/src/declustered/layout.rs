@@ -164,8 +164,8 @@ impl Layout {
     ///   serves i / (L - 1) of the reads of its own data and (L - i) / (L - 1) of those of the disk
     ///   before it. With one failure, L = N and this is equation 9.6; with failures half a chain
     ///   apart, it is equation 9.7.
-    /// - Group rotate: α = n / (2 n - k) to the cluster in which k disks have failed (section
-    ///   9.2.4), which is one half if neither cluster has failures.
+    /// - Group rotate: α = n / (2 n - k) for the cluster in which k disks have failed (section
+    ///   9.2.4). This is one half if neither cluster has failures.
     pub fn primary_share(&self, disks: CopyDisks, failed: DiskSet) -> f64 {
         match self.kind {
             LayoutKind::Basic | LayoutKind::Interleaved { .. } => 0.5,
@@ -203,7 +203,7 @@ impl Layout {
 /// Returns the first stripe unit for which `is_lost` is true, and the number of lost units. Each
 /// half of a disk has `rows` units, and a spare has the first `rebuilt` units of its disk.
 ///
-/// Among rows of which the spare has the same halves, lost units repeat with the period of the
+/// Among rows for which the spare has the same halves, lost units repeat with the period of the
 /// layout, so it is enough to examine one period.
 pub fn count_lost(
     layout: &Layout,
@@ -315,18 +315,18 @@ impl fmt::Display for LayoutError {
                 )
             }
             Self::Pairs(disks) => {
-                write!(f, "basic mirroring needs pairs, found {disks} disks")
+                write!(f, "basic mirroring needs pairs of disks, found {disks}")
             }
             Self::Small => write!(f, "found clusters of 1 disk, expected 2 or more"),
             Self::Clusters(cluster, disks) => {
-                write!(f, "clusters of {cluster} do not divide {disks} disks")
+                write!(f, "cannot divide {disks} disks into clusters of {cluster}")
             }
             Self::PairsOfClusters(cluster, disks) => {
                 let clusters = with_noun(disks / cluster, "cluster");
                 let size = with_noun(*cluster, "disk");
                 write!(
                     f,
-                    "group rotate needs pairs of clusters, found {clusters} of {size}"
+                    "group rotate needs an even number of clusters, found {clusters} of {size}"
                 )
             }
         }

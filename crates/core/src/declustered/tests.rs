@@ -38,7 +38,7 @@ fn example() -> [Layout; 4] {
     .map(|kind| layout(kind, 8))
 }
 
-/// Worked by hand from the prose of section 9.1.2.
+/// The expected copies are worked out by hand from the prose of section 9.1.2.
 #[test]
 fn secondary_copies_match_the_prose() {
     let secondaries = |layout: &Layout, primary: u64| -> Vec<usize> {
@@ -104,15 +104,15 @@ fn errors_are_one_line() {
         ),
         (
             error(LayoutKind::Basic, 7),
-            "basic mirroring needs pairs, found 7 disks",
+            "basic mirroring needs pairs of disks, found 7",
         ),
         (
             error(LayoutKind::Interleaved { cluster: 3 }, 8),
-            "clusters of 3 do not divide 8 disks",
+            "cannot divide 8 disks into clusters of 3",
         ),
         (
             error(LayoutKind::Interleaved { cluster: 0 }, 8),
-            "clusters of 0 do not divide 8 disks",
+            "cannot divide 8 disks into clusters of 0",
         ),
         (
             error(LayoutKind::Interleaved { cluster: 1 }, 8),
@@ -120,11 +120,11 @@ fn errors_are_one_line() {
         ),
         (
             error(LayoutKind::GroupRotate { cluster: 3 }, 9),
-            "group rotate needs pairs of clusters, found 3 clusters of 3 disks",
+            "group rotate needs an even number of clusters, found 3 clusters of 3 disks",
         ),
         (
             error(LayoutKind::GroupRotate { cluster: 8 }, 8),
-            "group rotate needs pairs of clusters, found 1 cluster of 8 disks",
+            "group rotate needs an even number of clusters, found 1 cluster of 8 disks",
         ),
     ];
     for (found, expected) in cases {

@@ -1,4 +1,4 @@
-//! The outstanding requests of a wrapper to the devices that it wraps.
+//! The outstanding requests that a wrapper has submitted to the devices it wraps.
 
 use std::ops::{Index, IndexMut};
 

@@ -9,13 +9,13 @@ use crate::units::{Cylinder, Head, Instant, Lbn, SectorCount, Span};
 
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Arm {
-    /// Idle from the instant of this position on; a write may be in progress until then.
+    /// Idle from the instant of this position. A write may be in progress until then.
     Free(Position),
     Reading(Reading),
 }
 
 impl Arm {
-    /// Interrupts the arm at `at`; returns its position after its sector or required read-ahead.
+    /// Interrupts the arm; returns its position after the current sector or required read-ahead.
     #[inline(always)]
     pub fn call(&mut self, mechanism: &Mechanism, at: Instant, rules: &spec::Buffer) -> Position {
         let at = self.released(mechanism, at, rules);
@@ -38,7 +38,7 @@ impl Arm {
         }
     }
 
-    /// Returns the position of the head if interrupted at `at`. The pass has been advanced to `at`.
+    /// Returns the head's position if interrupted at `at`, to which a pass must have been advanced.
     #[inline(always)]
     fn position(&self, at: Instant, rules: &spec::Buffer) -> Position {
         match self {
@@ -307,13 +307,13 @@ impl Reading {
         if self.piece.end_lbn() >= before {
             return within(&self.piece);
         }
-        let mut to = *self;
-        while to.piece.end_lbn() < before && to.step(mechanism) {}
-        within(&to.piece)
+        let mut ahead = *self;
+        while ahead.piece.end_lbn() < before && ahead.step(mechanism) {}
+        within(&ahead.piece)
     }
 
-    /// Extends the pass to the goal at `now`. Appends to `pieces` the runs that contain blocks at
-    /// or after `from`. A pass that has ended waits for the sector after its end and resumes there.
+    /// At `now`, extends the pass to a new goal. Appends to `pieces` the runs with blocks at or
+    /// after `from`. A pass that has ended waits for the sector after its end and resumes there.
     pub fn extend(
         &mut self,
         mechanism: &Mechanism,

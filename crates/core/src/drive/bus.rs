@@ -29,7 +29,7 @@ pub(super) struct Arrivals<'a> {
 }
 
 impl Arrivals<'_> {
-    /// Returns the arrival of the first `sectors` blocks (at least 1); `None` if already buffered.
+    /// Returns the arrival time of the first `sectors` blocks (at least 1); `None` if buffered.
     #[inline]
     pub fn after(&self, sectors: SectorCount) -> Option<Instant> {
         let last = Lbn(self.first.0 + sectors.0 - 1);
@@ -178,8 +178,8 @@ pub(super) fn in_time(
     if is_late(0) {
         return SectorCount(0);
     }
-    // If the bus is faster than the media, the first sector is the latest. If it is slower, the
-    // last is, or the second last if only part of the last has to arrive.
+    // If the bus is faster than the media, the first sector is the critical one. If it is slower,
+    // the last is, or the one before it if only part of the last has to arrive.
     let (mut taken, mut late) = (0, piece.sectors.0 / size - 1);
     if !is_late(late) {
         if size == 1 || late < 2 || !is_late(late - 1) {

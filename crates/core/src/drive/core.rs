@@ -121,7 +121,7 @@ pub(super) struct Service {
 pub(super) struct Command {
     pub request: Request,
     pub arrived: Instant,
-    /// The time from which the previous command lets the drive begin (see `PreSeek`).
+    /// The earliest time at which the previous command lets the drive begin (see `PreSeek`).
     pub open: Instant,
 }
 
@@ -210,7 +210,7 @@ impl Core {
         served
     }
 
-    /// Calls the arm at `at` and moves it to the stops that a policy requires before the request.
+    /// Interrupts the arm at `at` and moves it to the stops that a policy requires on the way.
     /// These are full seeks without a write's settle. The next write does not continue an earlier
     /// one.
     #[cold]
@@ -236,7 +236,7 @@ impl Core {
         self.dirty.destaged = Lbn(u64::MAX);
     }
 
-    /// Calls the arm at `at`. Returns its position and the time from which it is free to move.
+    /// Interrupts the arm at `at`. Returns its position and the time from which it is free to move.
     #[inline]
     pub(super) fn call(&mut self, at: Instant) -> Position {
         let (mechanism, rules) = (&self.mechanism, &self.rules);
@@ -267,7 +267,7 @@ impl Core {
         (queue, wait - queue)
     }
 
-    /// Returns the time at which a command has been processed, which takes `overhead`, and earlier
+    /// Returns the time by which a command has been processed, which takes `overhead`, and earlier
     /// data have been flushed.
     #[inline]
     pub(super) fn ready(&self, command: &Command, overhead: Span) -> Instant {
@@ -364,12 +364,12 @@ impl Core {
         }
     }
 
-    /// Creates the drive of `spec` with its layout. The platter starts at angle zero.
+    /// Creates a drive from `spec` and its layout. The platter starts at angle zero.
     pub fn with_layout(spec: &Spec, layout: Arc<Layout>) -> Self {
         Self::with_mechanism(spec, Mechanism::new(spec, layout, Angle::ZERO))
     }
 
-    /// Creates the drive of `spec` with an existing mechanism. Copies share the mechanism's tables.
+    /// Creates a drive from `spec` with an existing mechanism. Copies share the mechanism's tables.
     ///
     /// A deferred write cache is assumed to write in order of arrival: its real order is unknown.
     pub fn with_mechanism(spec: &Spec, mechanism: Mechanism) -> Self {

@@ -100,7 +100,7 @@ impl Watermark {
 pub(super) struct Fate {
     generator: Generator,
     failures: Option<Chance>,
-    /// Standard deviation in ns of a seek of each distance, for reads and for writes.
+    /// Standard deviations, in ns, of seeks over each distance, for reads and for writes.
     scatter: [Option<Box<[f64]>>; 2],
     in_sequence: Span,
 }
@@ -136,7 +136,7 @@ impl Fate {
         failures.is_some_and(|chance| chance.hits(&mut self.generator))
     }
 
-    /// Returns a random deviation of an arm movement: at least `-mean`.
+    /// Returns a random deviation of an arm movement, at least `-mean`.
     pub fn scatter(&mut self, op: Op, from: Position, to: Cylinder, mean: Span) -> Span {
         let distance = from.cylinder.distance(to) as usize;
         let Some(deviations) = &self.scatter[usize::from(!op.is_read())] else {
@@ -146,12 +146,12 @@ impl Fate {
         self.deviation(deviation_ns, mean)
     }
 
-    /// Returns a random deviation of a sequential read miss's overhead: at least `-mean`.
+    /// Returns a random deviation of a sequential read miss's overhead, at least `-mean`.
     pub fn in_sequence(&mut self, mean: Span) -> Span {
         self.deviation(self.in_sequence.as_ns() as f64, mean)
     }
 
-    /// Returns a normally distributed deviation with this standard deviation: at least `-mean`.
+    /// Returns a normally distributed deviation, at least `-mean`, with this standard deviation.
     fn deviation(&mut self, deviation_ns: f64, mean: Span) -> Span {
         if deviation_ns == 0.0 {
             return Span::ZERO;

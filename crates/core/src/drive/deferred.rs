@@ -8,8 +8,8 @@
 //! assumptions.
 //!
 //! - The data of a write occupy room in the cache from the start of the write until they are on the
-//!   media. They become a range once all of them have arrived. The policy sees a range that grows
-//!   as a new request. Writes that wait for room keep their order.
+//!   media. They become a range once all of them have arrived. To the policy, a range that grows
+//!   is a new request. Writes that wait for room keep their order.
 //! - A read whose blocks are all in the segments, or all in the cache, is served from there. If no
 //!   other command waits and only the arm is busy, it is served immediately. Before any other read,
 //!   the ranges that the read overlaps are destaged.
@@ -263,8 +263,8 @@ impl Drive {
         self.deferred = Some(deferred);
     }
 
-    /// Starts the next operation due by `now`, unless data arrive first. Returns the time of the
-    /// earlier event.
+    /// Starts the next operation due by `now`, unless data arrive first. Returns the time of
+    /// whichever comes first.
     fn begin_first(&mut self, deferred: &mut Deferred, now: Instant) -> Option<Instant> {
         let next = self.next_start(deferred);
         if let Some((_, arrival)) = deferred.arriving
@@ -523,7 +523,7 @@ impl Core {
         self.complete_hit(command, &times)
     }
 
-    /// Destages a range with the arm called at `at`. Returns the time at which it is on the media.
+    /// Interrupts the arm at `at` to destage a range. Returns the time at which it is on the media.
     ///
     /// The data are in the cache, so neither the bus nor processing takes time. A range that
     /// continues the previously destaged one needs no settle if the head is still in place.

@@ -10,9 +10,9 @@ use crate::units::{Angle, Cylinder, Instant, Lbn, SectorCount, Span};
 /// The state of a drive for a command that is chosen at a given instant.
 pub struct View<'a> {
     core: &'a Core,
-    /// Position of the head if the arm is called for a read.
+    /// Position of the head if the request is a read.
     read_from: Position,
-    /// Position of the head if the arm is called for a write; read-ahead may have moved it.
+    /// Position of the head if the request is a write; read-ahead may have moved the head.
     write_from: Position,
     /// Maximum distance in cylinders between the position for reads and any position for writes.
     max_distance: u32,
@@ -20,7 +20,7 @@ pub struct View<'a> {
     /// Positions and data arrivals of absorbed writes to another cylinder and to another zone, if
     /// these take longer. Their times are measured from the same instant as those of other writes.
     moved: Option<[(Position, Instant); 2]>,
-    /// True if all writes start from the same position and none reads first.
+    /// True if all writes start from the same position and none has to read blocks first.
     is_plain: bool,
     begin: Instant,
 }
@@ -95,14 +95,14 @@ impl Core {
 }
 
 impl View<'_> {
-    /// Returns the head's position and the earliest transfer start for a request at `place`.
+    /// Returns the head's position and the earliest start of the transfer for a request at `place`.
     pub fn called(&self, request: &Request, place: &Extent) -> (Position, Instant) {
         let (from, ready, _) = self.start(request, place);
         (from, ready)
     }
 
     /// Returns the position of the head for a request, the time at which its data are available,
-    /// and the extra time for calling the arm later than usual or reading missing blocks first.
+    /// and the extra time if it needs the arm later than usual or must read missing blocks first.
     #[inline]
     fn start(&self, request: &Request, place: &Extent) -> (Position, Instant, Span) {
         if request.op.is_read() {
@@ -116,8 +116,8 @@ impl View<'_> {
         (self.write_from, ready, Span::ZERO)
     }
 
-    /// Like [`View::start`], but for less common writes: from the cache, absorbed with an extra
-    /// time on another cylinder, or of part of a physical sector.
+    /// Like [`View::start`], but for less common writes: those from the cache, those that take
+    /// extra time on another cylinder, and those of part of a physical sector.
     #[inline(never)]
     fn start_write(&self, request: &Request, place: &Extent) -> (Position, Instant, Span) {
         let reading = self.core.reads_before(request, self.begin);

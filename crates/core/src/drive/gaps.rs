@@ -18,12 +18,12 @@ const READS: usize = 5;
 /// Background reads of a drive in the gaps between its commands.
 ///
 /// When the drive begins a command whose blocks are not in its buffer, it searches all tracks for
-/// the most valuable reads that fit before the first of these blocks passes. Their data stay in the
-/// drive and take no time on the bus.
+/// the most valuable reads that fit before the first of these blocks passes the head. Their data
+/// stay in the drive and take no time on the bus.
 ///
-/// Arm movements are assumed to take their mean times. If these vary, `conservatism` must allow for
-/// a late arrival at the command. If the head arrives late for a read, the read begins with the
-/// next sector, and the blocks that have passed remain wanted. Nothing is read in idle time.
+/// Arm movements are assumed to take their mean times. If actual times vary, `conservatism` must be
+/// large enough to cover the difference. If the head is late for a read, the read begins with the
+/// next sector, and the blocks that have passed remain wanted. Idle time is not used.
 pub struct GapReader {
     tasks: Tasks,
     limits: SearchLimits,
@@ -148,8 +148,8 @@ impl Core {
         })
     }
 
-    /// Returns the transfers that `fill` finds in the gap before a command, and the start of the
-    /// gap. Drops the last transfers until the others delay the command by no more than rounding.
+    /// Returns the transfers that `fill` finds in the gap before a command, and the gap's start.
+    /// Drops the last transfers until the others delay the command by at most a rounding error.
     pub(super) fn fill_gap(
         &self,
         command: &Command,
@@ -183,7 +183,7 @@ impl Core {
         Some((found, gap.from.since))
     }
 
-    /// Executes a transfer with the arm called at `at`. If the head arrives late, the transfer
+    /// Interrupts the arm at `at` to execute a transfer. If the head arrives late, the transfer
     /// begins with the next sector.
     pub(super) fn pass_in_gap(&mut self, at: Instant, transfer: &GapTransfer, op: Op) -> GapResult {
         let mut from = self.call(at);

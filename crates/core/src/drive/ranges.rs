@@ -157,7 +157,7 @@ impl Ranges {
     }
 
     /// Drops `blocks`, which a write at `now` replaces. Returns the resulting change, and the
-    /// number of writes of each dropped block.
+    /// number of writes to each dropped block.
     pub fn replace(&mut self, now: Instant, blocks: Blocks) -> (Change, Writes) {
         let (mut change, mut replaced) = (Change::default(), Writes::default());
         for first in self.overlapping(blocks) {
@@ -179,10 +179,10 @@ impl Ranges {
     }
 }
 
-/// The number of writes of each block, as a step function.
+/// The number of writes to each block, as a step function.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Writes {
-    /// The number of writes of the blocks from each key to the next. Adjacent values differ.
+    /// The number of writes to the blocks from each key to the next. Adjacent values differ.
     steps: BTreeMap<Lbn, u64>,
 }
 
@@ -202,7 +202,7 @@ impl Writes {
         }
     }
 
-    /// Returns the number of writes of the block preceding `at`.
+    /// Returns the number of writes to the block preceding `at`.
     fn before(&self, at: Lbn) -> u64 {
         let before = self.steps.range(..at).next_back();
         before.map_or(0, |(_, times)| *times)
@@ -248,7 +248,7 @@ struct Run {
 }
 
 impl PersistLog {
-    /// Appends a run. The host wrote only its blocks `written`.
+    /// Appends a run, of which the host wrote only the blocks `written`.
     pub fn add(&mut self, run: Piece, written: Blocks, period: Span) {
         for piece in parts(run, period) {
             push(&mut self.runs, piece, &self.replaced);

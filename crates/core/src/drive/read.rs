@@ -441,9 +441,12 @@ impl Core {
         let (bus, connect) = match at_once {
             Some(go) => (go.max(self.bus_free), self.path.preparation),
             None => {
-                let left = media.called + self.costs.read_disconnect.after(self.last.op);
+                let disconnected = media.called + self.costs.read_disconnect.after(self.last.op);
                 let enough = data.after(mark).unwrap_or(media.called);
-                (enough.max(left).max(self.bus_free), self.path.reselect[0])
+                (
+                    enough.max(disconnected).max(self.bus_free),
+                    self.path.reselect[0],
+                )
             }
         };
         let start = bus + connect;

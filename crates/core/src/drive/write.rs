@@ -347,7 +347,7 @@ impl Core {
         }
     }
 
-    /// Records a run. The host wrote only its blocks `written`.
+    /// Records a run, of which the host wrote only the blocks `written`.
     #[inline(always)]
     fn put_on_media(&mut self, piece: Piece, written: (Lbn, Lbn), absorbed: bool) {
         if absorbed && piece.sectors.0 > 0 {

@@ -325,8 +325,8 @@ mod tests {
             assert_eq!(set.first_in(from, until), first);
             assert_eq!(set.last_in(from, until), last);
             let runs = set.runs_in(from, until);
-            let of_runs: Vec<u64> = runs.flat_map(|(at, n)| at.0..at.0 + n.0).collect();
-            assert_eq!(of_runs, expected);
+            let from_runs: Vec<u64> = runs.flat_map(|(at, n)| at.0..at.0 + n.0).collect();
+            assert_eq!(from_runs, expected);
             let count = flags.iter().filter(|flag| **flag).count();
             assert_eq!(set.count().0, count as u64);
             assert!((0..n).all(|at| set.contains(Lbn(at)) == flags[at as usize]));
@@ -353,7 +353,7 @@ mod tests {
 
     /// Reads the first third of 16 TB and the last block, so that only two chunks need bitmaps.
     #[test]
-    fn blocks_read_in_order_need_no_bitmap() {
+    fn blocks_read_in_order_need_few_bitmaps() {
         let n = SectorCount(31_251_759_104 + 77);
         let mut set = BlockSet::all(n);
         set.remove(Lbn(0), SectorCount(n.0 / 3));

@@ -16,7 +16,7 @@ use crate::units::{Cylinder, Instant, Lbn, Span};
 /// plus a revolution if it removes a range, or minus a revolution if it splits one. The revolution
 /// stands for the time to position the head for a range.
 ///
-/// Origin: ours; lumb01 has no writes in gaps. Unlike background reads ([`Tasks`](super::Tasks)),
+/// Origin: ours; lumb01 does not write in gaps. Unlike background reads ([`Tasks`](super::Tasks)),
 /// the search needs no table of the disk, because a cache holds few ranges. Among writes of equal
 /// worth, it takes the one with the lowest block number, even if another leaves more room.
 ///

@@ -97,10 +97,10 @@ pub struct GapTransfer {
     /// The number of blocks wanted by tasks of the highest priority for which anything was found; a
     /// block counts once for each task. For a write, the number of blocks.
     pub gain: u64,
-    /// The value by which reads or writes are compared. For a read, the worth is its gain in units
-    /// of 1/1024 of a block. The worth is higher if a larger share of the blocks nearby is wanted,
-    /// and if the read leaves less of its track or fewer stretches of wanted blocks. For a write,
-    /// it is the time saved in nanoseconds.
+    /// The value by which reads or writes are compared. For a read, it is the gain in units of
+    /// 1/1024 of a block, increased if a larger share of the blocks nearby is wanted, and if the
+    /// read leaves less of its track or fewer stretches of wanted blocks. For a write, it is the
+    /// time saved in nanoseconds.
     pub worth: u64,
     /// Track that holds all blocks.
     pub track: Track,

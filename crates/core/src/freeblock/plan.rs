@@ -194,7 +194,7 @@ impl GapPlanner<'_> {
         Self { limits, ..*self }
     }
 
-    /// Returns the better of two plans, with one more read or without. Both have a lead that fits.
+    /// Returns the better of two plans: with one more read, or without. Each has a lead that fits.
     fn extend(&self, plan: &GapPlan, target: Option<LeadTarget>) -> GapPlan {
         let mut except = Vec::new();
         let mut gap = self.gap;

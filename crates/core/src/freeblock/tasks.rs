@@ -239,7 +239,7 @@ impl Tasks {
 }
 
 impl Task {
-    /// Returns the number of wanted blocks on a track, and the number of their stretches.
+    /// Returns the number of wanted blocks on a track, and how many stretches they form.
     fn on_track(&self, map: &TrackMap, number: usize) -> (u32, u32) {
         let runs = map.runs(number).iter();
         let stretches = runs.flat_map(|run| self.wanted.runs_in(run.first, run.end()));
@@ -281,7 +281,7 @@ pub struct BackgroundStats {
     pub sectors: u64,
     /// Commands that read only background blocks.
     pub reads: u64,
-    /// Foreground commands that also read for the background.
+    /// Foreground commands that also read background blocks.
     pub merged: u64,
     /// Gaps in foreground activity that background reads used.
     pub gaps: u64,

@@ -46,11 +46,11 @@ impl Run {
             return 0;
         }
         let rotation = &mechanism.rotation;
-        let under = (rotation.angle(at) - self.start).as_raw() / width;
-        let begins = self.start + self.sector_angle * under;
+        let current = (rotation.angle(at) - self.start).as_raw() / width;
+        let begins = self.start + self.sector_angle * current;
         let passing = match rotation.wait(at, begins) {
-            Span::ZERO => under,
-            _ => under + 1,
+            Span::ZERO => current,
+            _ => current + 1,
         };
         let next = mechanism.layout.physical().up(passing);
         if next < u64::from(self.sectors) {

@@ -116,8 +116,8 @@ fn check_size(index: usize, zone: &Zone, g: &Geometry) -> Result<u64, InputError
         return Ok(places);
     }
     let expected = format!(
-        "a zone of {cylinders} cylinders whose sectors, times those of a region of \
-         {region_cylinders} cylinders, stay below 2^64"
+        "so few sectors per track that the sectors of the zone ({cylinders} cylinders) times \
+         those of a region ({region_cylinders} cylinders) are fewer than 2^64"
     );
     Err(zone_error(index, "sectors_per_track", spt, expected))
 }

@@ -47,8 +47,8 @@ pub(super) struct GridPosition {
 /// of its places, the other skips the spare places of regions without slips.
 #[derive(Clone, Debug)]
 pub(super) struct Grid {
-    /// Counted sectors and number of cylinders of a range, if ranges have spares. On other drives,
-    /// a branch that is always predicted correctly avoids this division.
+    /// Counted sectors and number of cylinders of a range, if ranges have spares. Other drives
+    /// avoid the division by a branch that is always predicted correctly.
     range: Option<(Divisor, u64)>,
     cylinder: Divisor,
     track: Divisor,
@@ -270,7 +270,7 @@ impl Pieces {
         &self.pieces[low as usize]
     }
 
-    /// Returns the pieces after the blocks of `moved`, in order and disjoint, have been moved.
+    /// Returns the pieces after a move of the blocks of `moved`, which are in order and disjoint.
     pub(super) fn overlay(self, moved: &[Piece]) -> Self {
         let end = self.pieces[self.pieces.len() - 1].end;
         let mut all = PieceList::default();

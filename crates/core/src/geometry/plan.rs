@@ -245,7 +245,7 @@ impl Plan {
             if zone.reserved > mapped {
                 let spares = g.zones[index].spares;
                 let expected = format!(
-                    "at most {mapped}, the sectors of the zone that spares = {spares} leave"
+                    "at most {mapped}, the sectors that remain in the zone with spares = {spares}"
                 );
                 let (field, reserved) = ("reserved_sectors", zone.reserved);
                 return Err(zone_error(index, field, reserved, expected));
@@ -368,7 +368,7 @@ impl Plan {
         })
     }
 
-    /// Returns all exported blocks in order, each counted by a grid of its zone.
+    /// Returns all exported blocks in order, as pieces that each refer to one grid of their zone.
     pub(super) fn pieces(&self) -> Pieces {
         let mut list = PieceList::default();
         let mut block = 0;
@@ -403,7 +403,7 @@ impl Plan {
 fn check_capacity(g: &Geometry, mapped: u64) -> Result<(), InputError> {
     let unused = g.unused_sectors.0;
     let Some(exported @ 1..) = mapped.checked_sub(unused) else {
-        let expected = format!("fewer than {mapped}, the number that the zones map");
+        let expected = format!("fewer than {mapped}, the number of sectors that the zones map");
         let field = "geometry.unused_sectors";
         return Err(InputError::shown(field, unused, expected));
     };

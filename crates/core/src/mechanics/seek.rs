@@ -11,11 +11,11 @@ use crate::units::{Cylinder, Span};
 pub struct SeekTimes {
     /// One row per signed distance, from the longest outward seek to the longest inward one.
     rows: Arc<[SeekEntry]>,
-    /// Number of cylinders minus one: the row of distance zero.
+    /// Index of the row for distance zero: the number of cylinders minus one.
     zero_row: u32,
     /// By distance, the shortest movement of any kind over at least that distance.
     min: Arc<[u32]>,
-    /// The row of distance zero for a continuing transfer, which skips the settle of a request.
+    /// The row for distance zero in a continuing transfer, without a request's initial settle.
     onward: SeekEntry,
 }
 
@@ -71,7 +71,7 @@ impl SeekTimes {
     }
 
     /// Returns the time of the arm movement between two cylinders, and the additional time of head
-    /// switch and settle. The sum is never negative. If `continues`, a request's settle is skipped.
+    /// switch and settle. The sum is never negative. If `continues`, there is no initial settle.
     #[inline]
     pub fn parts(
         &self,
@@ -100,7 +100,7 @@ impl SeekTimes {
         Span::from_ns(i64::from(total))
     }
 
-    /// Returns a lower bound for all movements over at least `distance` cylinders.
+    /// Returns a lower bound on all movements over at least `distance` cylinders.
     #[inline]
     pub fn min(&self, distance: u32) -> Span {
         Span::from_ns(i64::from(self.min[distance as usize]))
@@ -108,7 +108,7 @@ impl SeekTimes {
 }
 
 impl SeekEntry {
-    /// Creates the row of distance `d`, whose seeks take `extra` longer than the curve says.
+    /// Creates the row for distance `d`, whose seeks take `extra` longer than the curve says.
     fn new(mechanics: &Mechanics, d: u32, extra: Span, cylinders: u32) -> Self {
         let write = mechanics.write_seek.as_ref().unwrap_or(&mechanics.seek);
         let seek =

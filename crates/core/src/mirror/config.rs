@@ -96,7 +96,7 @@ pub(super) fn check_knowledge(
         assert_eq!(
             config.writes,
             WriteCompletion::Both,
-            "destaging needs both copies"
+            "destaged writes must write both copies"
         );
         let (needed, name) = destaging.order.required_knowledge();
         check(name, needed)?;

@@ -35,7 +35,7 @@ pub struct DestageConfig {
     pub order: BatchOrder,
 }
 
-/// The rules for when a batch begins.
+/// The rules that decide when a batch begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DestageScheme {
     /// Alternating deferred updates (ADU, liu05 section 8.1.1): writes are processed only in
@@ -49,7 +49,7 @@ pub enum DestageScheme {
     },
 }
 
-/// The order of the writes of a batch.
+/// The order of the writes in a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BatchOrder {
     /// By ascending address (CSCAN).
@@ -92,7 +92,7 @@ pub(super) struct PairState {
 pub(super) struct SideState {
     /// Number of waiting writes that are not in a batch.
     pub writes: usize,
-    /// Number of writes of its batch that have not begun.
+    /// Number of writes in its batch that have not begun.
     pub batch: usize,
     /// True if it is processing a batch, or serving the last write of one.
     pub is_in_batch: bool,
@@ -251,7 +251,7 @@ impl WriteQueue {
         Some(next)
     }
 
-    /// Ends the batch of an idle member, and returns true, if all writes of the batch are served.
+    /// If all writes in the batch of an idle member are served, ends the batch and returns true.
     pub fn end_batch(&mut self) -> bool {
         self.batch.take_if(|batch| batch.left == 0).is_some()
     }

@@ -28,7 +28,7 @@ impl Mirror {
         Some(router.compare(now, &prospects))
     }
 
-    /// Returns the commands that are waiting for a member, and those of the read.
+    /// Returns the commands that are waiting for a member, and those that the read would add.
     pub(super) fn prospect(&self, member: usize, read: &Request) -> Prospect<'_> {
         let parts = self.parts.iter();
         let mut waiting: Vec<(u64, &Part)> = parts

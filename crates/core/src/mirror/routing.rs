@@ -136,7 +136,7 @@ pub(super) struct Prospect<'a> {
     pub read: Vec<Request>,
 }
 
-/// Totals of the requests of a member that serves them by shortest access time.
+/// Totals over the requests of a member that serves them by shortest access time.
 #[derive(Clone, Copy, Default)]
 struct Totals {
     /// Sum of the times from now to the completion of the last command of each request.

@@ -237,7 +237,7 @@ fn transfers(layout: &Layout, op: Op, first: u64, end: u64) -> Commands {
     accesses.into_iter().collect()
 }
 
-/// Returns the commands of [`transfers`] for one member in `rows`.
+/// Returns the commands that [`transfers`] needs on one member in `rows`.
 fn runs(
     layout: &Layout,
     op: Op,

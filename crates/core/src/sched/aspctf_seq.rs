@@ -17,8 +17,8 @@
 //!
 //! # When it is bad
 //! With few sequential reads, it is ASPCTF at a higher cost. Far beyond saturation, the credit
-//! turns it into FCFS. If the drive's write cache combines sequential writes, it is slower than
-//! C-LOOK. docs/aspctf-seq.md shows which policies it beats on which workloads.
+//! turns it into FCFS. If the drive's write cache combines sequential writes, this policy is slower
+//! than C-LOOK. docs/aspctf-seq.md shows which policies it beats on which workloads.
 
 use super::asptf::Credit;
 use super::policy::{Estimate, Knowledge, Outlook, Pending, Policy, PolicyInfo, Rule};
@@ -41,7 +41,7 @@ impl Rule for AspctfSeq {
             Credit::PARAMETER,
             (
                 "gap=0",
-                "blocks that sequential reads may skip, from 0 to 10^9",
+                "the number of blocks that may lie between sequential reads, from 0 to 10^9",
             ),
         ],
         knowledge: Knowledge::TimesAndBuffer,

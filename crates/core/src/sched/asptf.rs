@@ -58,7 +58,7 @@ pub(super) struct Credit(Span);
 impl Credit {
     pub const PARAMETER: (&str, &str) = (
         "w=6",
-        "W in ms of positioning per second of waiting, from 0 to 10^12",
+        "the credit W, in ms of positioning per second of waiting, from 0 to 10^12",
     );
 
     /// The maximum credit for which costs fit [`MinCostQueue`] for years of simulated time.
@@ -100,7 +100,7 @@ impl AgedTime for Positioning {
 impl AgedTime for CachedPositioning {
     const AGED: PolicyInfo = PolicyInfo {
         name: "aspctf",
-        summary: "ASPTF; zero positioning time for buffered data",
+        summary: "ASPTF with a positioning time of zero for buffered data",
         parameters: &[Credit::PARAMETER],
         knowledge: Knowledge::TimesAndBuffer,
         origin: "worthington94 section 6.3",
@@ -142,8 +142,8 @@ impl Rule for Asatf {
         summary: "ASPTF with the weight in sectors per second",
         parameters: &[(
             "w=30",
-            "w in sectors per second of waiting, from 0 to 10^12; one sector stands for its \
-             transfer time at block 0",
+            "the credit w, in sectors per second of waiting, from 0 to 10^12; one sector stands \
+             for its transfer time at block 0",
         )],
         knowledge: Knowledge::Times,
         origin: "jacobson91 section 5.3",

@@ -18,10 +18,10 @@
 //! quadratic in the batch length. It is meant for short queues and studies of policies.
 //!
 //! # When it is bad
-//! Towards the end of a batch, few requests are left to choose from, so it serves fewer requests
-//! per second than SATF (liu05 section 6.1). Few new arrivals fit into a batch of LBSATF, because
-//! most lengthen its schedule. A request is overtaken only by those that were pending when its
-//! batch was made and, under LBSATF, by later arrivals that are served before the batch's deadline.
+//! Towards the end of a batch, few requests are left to choose from, so the policy serves fewer
+//! requests per second than SATF (liu05 section 6.1). Few new arrivals fit into a batch of LBSATF,
+//! because most lengthen its schedule. A request is overtaken only by those that were pending when
+//! its batch was made and, under LBSATF, by later arrivals that are served before the deadline.
 
 use super::policy::{Estimate, Knowledge, Pending, Policy, PolicyInfo, Rehearse, Rule};
 use super::waiting::Waiting;
@@ -46,7 +46,7 @@ const BSATF: PolicyInfo = PolicyInfo {
 
 const LBSATF: PolicyInfo = PolicyInfo {
     name: "lbsatf",
-    summary: "BSATF; new requests may join a batch if it does not end later",
+    summary: "BSATF; new requests may join a batch if they do not delay its end",
     knowledge: Knowledge::TimesAndBuffer,
     example: "lbsatf",
     ..BSATF

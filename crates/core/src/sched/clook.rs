@@ -2,9 +2,9 @@
 //!
 //! # What it does
 //! C-LOOK serves pending requests in ascending order of their first block. When no request is at or
-//! beyond the block served last, it starts again from the lowest. By cylinders, it serves all
-//! requests for the current cylinder before it moves to the next: first those ahead of the block
-//! served last, then the others from the lowest.
+//! beyond the block served last, it starts again from the lowest. When ordering by cylinder, it
+//! serves all requests for the current cylinder before it moves to the next: first those ahead of
+//! the block served last, then the others from the lowest.
 //!
 //! C-SCAN's arm moves up to the last cylinder, returns to the first without serving requests, and
 //! moves up again. By default, the strokes to the edges take no time, so it serves requests as
@@ -15,13 +15,13 @@
 //! position of the sweep is the first block of the request served last, not its end (`from=last`),
 //! so that requests for the same location are not starved (worthington94 section 6.2). Requests for
 //! the same block are served in the order of their arrival. Departures: by default, C-SCAN's arm
-//! moves only to serve a request, so that the strokes to the last cylinder and from the first are
-//! missing in each sweep. With `to=edge`, SCAN's departures apply.
+//! moves only to serve a request, so each sweep omits the strokes to the last cylinder and from the
+//! first. With `to=edge`, SCAN's departures apply.
 //!
 //! # Cost
 //! Two heaps, one for requests ahead in this sweep and one for the next sweep: a few comparisons
-//! per arrival, and logarithmically many per decision. With `to=edge` by cylinders, also the
-//! location of each request served.
+//! per arrival, and logarithmically many per decision. With `to=edge` and an order by cylinder,
+//! each request served also costs address translations.
 //!
 //! # When it is bad
 //! On random workloads, its mean response time is 5 to 10 % above SSTF's (worthington94 section

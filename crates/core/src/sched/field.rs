@@ -69,13 +69,13 @@ struct Field {
     slots: Vec<Slot>,
     free: Vec<u32>,
     arrivals: u64,
-    /// Slot, arrival and [`Spot::excess`] of every request since the oldest pending one; `None`
-    /// unless costs grow with arrival time.
+    /// Slot, arrival and [`Spot::excess`] of every request that arrived since the oldest pending
+    /// one; `None` unless costs grow with arrival time.
     ages: Option<VecDeque<(u32, u64, i64)>>,
     per_ns: f64,
     /// Like `per_ns`, with [`FRACTION_BITS`] bits of fraction, rounded down.
     per_ns_fixed: u64,
-    /// Tolerance for phases: a sector that has just begun is in time, and times are rounded.
+    /// Tolerance for phases, as times are rounded: a sector that is just beginning is in time.
     margin: i64,
 }
 

@@ -90,8 +90,8 @@ impl<R: Rehearse> Gap<'_, R> {
         &self.promises[0]
     }
 
-    /// Returns the indices of requests that are not promised, except copies of a promised request,
-    /// which would complete before it.
+    /// Returns the indices of requests that are not promised, except those identical to a promised
+    /// one, because they would complete before it.
     pub fn free(&self) -> Vec<usize> {
         let repeats = |c: &Candidate, promise: &Promise| {
             let (own, promised) = (c.pending.request, promise.candidate.pending.request);
@@ -105,7 +105,7 @@ impl<R: Rehearse> Gap<'_, R> {
         free.collect()
     }
 
-    /// Returns the end of all promised requests if served now; `None` if this breaks a promise.
+    /// Returns the end of all promised requests if they are served now; `None` if one is late.
     pub fn keep_promises(&self, after: &After<R>) -> Option<Instant> {
         let mut drive = after.drive.clone();
         let mut at = after.at;

@@ -32,7 +32,7 @@ impl Rule for Gstf {
     const INFO: PolicyInfo = PolicyInfo {
         name: "gstf",
         summary: "groups of cylinders in turn, shortest access time first within each",
-        parameters: &[("n=100", "the cylinders in a group, from 1 to 1000000000")],
+        parameters: &[("n=100", "cylinders per group, from 1 to 1000000000")],
         knowledge: Knowledge::Times,
         origin: "liu05 section 6.1",
         example: "gstf(n=200)",

@@ -44,13 +44,10 @@ const NAME: &str = "limited";
 impl<C: Config> Rule for Limited<C> {
     const INFO: PolicyInfo = PolicyInfo {
         name: NAME,
-        summary: "another policy; a request that has waited too long goes next",
+        summary: "any other policy, except that a request that has waited too long is served next",
         parameters: &[
             ("wait=1 s", "the longest wait, from 0 to an hour"),
-            (
-                "policy=sptf",
-                "the policy that decides until then, with its parameters",
-            ),
+            ("policy=sptf", "the inner policy, with its parameters"),
         ],
         knowledge: Knowledge::Inner,
         origin: "drive firmware; jacobson91 section 5.2",

@@ -28,8 +28,8 @@ pub enum Line {
 impl Line {
     pub(super) const PARAMETER: (&'static str, &'static str) = (
         "by=lbn",
-        "the unit of distances: blocks, a fixed number of blocks per cylinder (by=1024), or the \
-         drive's cylinders (by=map), within which requests are served in ascending order",
+        "the unit of distances: a block, a cylinder of a fixed number of blocks (by=1024), or a \
+         cylinder of the drive (by=map); requests for one cylinder are served in ascending order",
     );
 
     fn read(args: &mut Args<'_>) -> Result<Self, InputError> {
@@ -79,7 +79,7 @@ impl Line {
 /// The block of the previous request from which distances are measured (worthington94 section 6.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
-    /// The first block, so that an upward sweep has not passed requests for overlapping blocks.
+    /// The first block, so that an upward sweep still finds requests that overlap the previous one.
     First,
     Last,
 }
@@ -385,8 +385,8 @@ impl TurnRule {
 /// requests on both sides, `rule` decides. A request that bypassed the policy also sets the
 /// direction if it moved the arm.
 ///
-/// Each arrival takes one binary search and each decision up to three. Both move 16 bytes (24 by
-/// cylinders) for every request pending at a higher block.
+/// Each arrival takes one binary search and each decision up to three. Both move 16 bytes (24 when
+/// ordering by cylinder) for every request pending at a higher block.
 pub(super) fn two_way<E: Estimate>(
     metric: Metric,
     rule: TurnRule,

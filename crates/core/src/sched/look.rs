@@ -23,15 +23,15 @@
 //!
 //! # Cost
 //! One binary search per arrival and up to three per decision. Each arrival and each decision also
-//! moves 16 bytes (24 by cylinders) for every request pending at a higher block. With `to=edge` and
-//! an order by cylinder, each request served also costs address translations.
+//! moves 16 bytes (24 when ordering by cylinder) for every request pending at a higher block. With
+//! `to=edge` and an order by cylinder, each request served also costs address translations.
 //!
 //! # When it is bad
 //! Requests near the edges wait up to twice as long as under C-LOOK. When ordering by block number,
 //! it serves sequential requests backwards on the way down (worthington94 section 6.1). No request
 //! waits for more than two sweeps, unless requests for the current block (or cylinder) keep the arm
-//! there (section 6.2 states this for all policies by cylinders). With `to=edge`, SCAN also loses
-//! the time of the strokes, which matters most if sweeps are short.
+//! there (section 6.2 states this for all policies that order by cylinder). With `to=edge`, SCAN
+//! also loses the time of the strokes, which matters most if sweeps are short.
 
 use super::clook::cyclic;
 use super::line::{InCylinder, Line, Metric, Origin, Position, TurnRule, two_way};
@@ -64,7 +64,7 @@ const LOOK: PolicyInfo = PolicyInfo {
 
 const SCAN: PolicyInfo = PolicyInfo {
     name: "scan",
-    summary: "serves as look does; with to=edge a sweep continues to the edge of the disk",
+    summary: "same order as look; with to=edge, a sweep continues to the edge of the disk",
     parameters: &[
         Line::PARAMETER,
         Origin::FIRST,
@@ -79,14 +79,14 @@ const SCAN: PolicyInfo = PolicyInfo {
 
 const CLOOK: PolicyInfo = PolicyInfo {
     name: "clook",
-    summary: "cyclical LOOK: always ascending, then again from the lowest",
+    summary: "cyclical LOOK: sweeps upwards only, then restarts at the lowest request",
     example: "clook(by=map)",
     ..LOOK
 };
 
 const CSCAN: PolicyInfo = PolicyInfo {
     name: "cscan",
-    summary: "serves as clook does; with to=edge a sweep continues to the edge of the disk",
+    summary: "same order as clook; with to=edge, a sweep continues to the edge of the disk",
     origin: "worthington94 section 3.1, liu05 section 5.1",
     example: "cscan(by=map, to=edge)",
     ..SCAN

@@ -24,13 +24,13 @@
 //! OAT for each batch, and sliding-window OAT for each decision.
 //!
 //! # When it is bad
-//! If requests keep arriving, OAT moves far for the first request to gain time later, but new
-//! arrivals spoil this gain (jacobson91 section 4.1). It minimises neither the mean response time
-//! nor the longest wait. Under load, with 6 requests on the HP 97560, batches take 1.84 times and
-//! windows 1.75 times as long as SATF over the whole queue, because they choose among few requests.
-//! Windows do no better than SATF over the same window (jacobson91 section 4.1, liu05 section 6.1).
-//! With batches, a request waits only for earlier batches and n - 1 others, but it may stay in a
-//! window indefinitely while better ones are served.
+//! If requests keep arriving, OAT accepts a long movement to the first request to gain time later,
+//! but new arrivals spoil this gain (jacobson91 section 4.1). It minimises neither the mean
+//! response time nor the longest wait. Under load, with 6 requests on the HP 97560, batches take
+//! 1.84 times and windows 1.75 times as long as SATF over the whole queue, because they choose
+//! among few requests. Windows do no better than SATF over the same window (jacobson91 section 4.1,
+//! liu05 section 6.1). With batches, a request waits only for earlier batches and n - 1 others, but
+//! it may stay in a window indefinitely while better ones are served.
 
 use std::collections::VecDeque;
 

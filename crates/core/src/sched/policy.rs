@@ -168,7 +168,7 @@ impl Knowledge {
     }
 }
 
-/// An entry of the table: a policy with its parameters.
+/// An entry in the table of policies: a policy with its parameters.
 pub(crate) trait Rule: Sized {
     const INFO: PolicyInfo;
 

@@ -31,7 +31,7 @@ impl Rule for Saptf {
     const INFO: PolicyInfo = PolicyInfo {
         name: "saptf",
         summary: "shortest positioning time first, discounted by how unusual the wait is",
-        parameters: &[("t=0.8", "the factor from level to level, from 0 to 1")],
+        parameters: &[("t=0.8", "the factor per level of the wait, from 0 to 1")],
         knowledge: Knowledge::Times,
         origin: "liu05 section 6.1",
         example: "saptf(t=0.7)",

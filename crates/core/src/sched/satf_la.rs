@@ -43,11 +43,12 @@ impl Rule for SatfLa {
             ),
             (
                 "alpha=0.5",
-                "the weight of each request relative to the previous one, from 0 to 1; 1 if strict",
+                "the weight of each request relative to the previous one, from 0 to 1; the default \
+                 is 1 with strict=yes",
             ),
             (
                 "strict=no",
-                "with yes, all i are served before the next decision",
+                "with yes, all i requests are served before the next decision",
             ),
         ],
         knowledge: Knowledge::TimesAndBuffer,

@@ -12,10 +12,10 @@
 //! Departures: the paper does not define "too old", so the default is ours. N is taken to be the
 //! number of forced requests, as in SATFUF(N). Variation 2 ends where the forced request would be
 //! late, not at the deadline itself, so that the deadline is met. The time from one request to the
-//! next is estimated on a drive that has served the first immediately. Joined orders are verified
-//! on a copy of the drive. Ties go to the joint whose forced requests end first, then to the one
-//! with the shorter beginning. The joint is recomputed for each decision, so that new arrivals are
-//! considered.
+//! next is estimated on a copy of the drive that serves the first immediately. Joined orders are
+//! verified on a copy of the drive. Ties go to the joint whose forced requests end first, then to
+//! the one with the shorter beginning. The joint is recomputed for each decision, so that new
+//! arrivals are considered.
 //!
 //! # Cost
 //! With `splice=forward`, the cost of `satfuf`. With `splice=both`, for k requests in the gap

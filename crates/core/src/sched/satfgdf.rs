@@ -11,12 +11,12 @@
 //! jacobson91 section 5.1, figures 7 to 9: SATFGDF. The area depends on the remaining time and on
 //! the distance to the cylinder of the forced request. For each remaining time, a quadratic without
 //! a linear term is fitted to the drive's minimum seek times, as if no edge were near. Departures:
-//! the paper does not define "too old", so the default is ours; its figure always forces, as with
-//! `age=0s`. The forced request itself is served only when no other fits; the figure also compares
-//! its area, but does not say from which position. A stay of several revolutions counts in full,
-//! which the paper leaves open; counted once, the area of a long gap would always be the whole
-//! disk. The resolution of the remaining time is 1/64 of a revolution, not a sector, because
-//! sectors differ between zones. The deadline is checked on a copy of the drive.
+//! the paper does not define "too old", so the default is ours; its algorithm always forces, as
+//! with `age=0s`. The forced request itself is served only when no other fits; the figure also
+//! compares its area, but does not say from which position. A stay of several revolutions counts in
+//! full, which the paper leaves open; if only one revolution counted, a long gap's area would
+//! always be the whole disk. The resolution of the remaining time is 1/64 of a revolution, not a
+//! sector, because sectors differ between zones. The deadline is checked on a copy of the drive.
 //!
 //! # Cost
 //! A scan of all pending requests; while one is forced, two trials on copies of the drive for each
@@ -127,7 +127,7 @@ impl Area {
         Self::from_seeks(&seeks, shape.revolution)
     }
 
-    /// Fits seek times in nanoseconds, which are indexed by distance.
+    /// Fits the area for the given seek times, in nanoseconds and indexed by distance.
     fn from_seeks(seeks: &[f64], revolution: Span) -> Self {
         let step = Span::from_ns((revolution.as_ns() / STEPS).max(1));
         let longest = seeks.iter().copied().fold(0.0, f64::max);
@@ -202,7 +202,7 @@ fn area(seeks: &[f64], left: f64, revolution: f64, distance: u32) -> f64 {
 mod tests {
     use super::*;
 
-    /// Returns a drive of 101 cylinders whose arm crosses one in 0.1 ms, at 10 ms per revolution.
+    /// Returns the seek times of a drive with 101 cylinders whose arm takes 0.1 ms per cylinder.
     fn seeks() -> Vec<f64> {
         (0..101).map(|d| f64::from(d) * 1e5).collect()
     }
@@ -221,8 +221,8 @@ mod tests {
         assert_eq!(area(&seeks(), 1e6, 1e7, 10), 0.0);
     }
 
-    /// Compares with the number of sectors of 0.1 ms that begin between the arrival at each of 101
-    /// cylinders and the departure.
+    /// Compares the area with a count of the 0.1 ms sectors that begin between arrival at and
+    /// departure from each of 101 cylinders.
     #[test]
     fn the_area_matches_a_count_of_sectors_for_any_gap() {
         let revolution = Span::from_ms(10.0);

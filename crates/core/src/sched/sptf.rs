@@ -1,11 +1,11 @@
 //! SPTF, SATF, SPCTF: shortest positioning, access or positioning (with cache) time first.
 //!
 //! # What it does
-//! Serves the pending request with the shortest time, measured from the position of the head when
-//! the command has been processed. Ties go to the earliest arrival. For SPTF, this is the time
-//! until the media transfer begins: the seek and the rotational latency. SATF adds the transfer
-//! itself, including track changes. SPCTF is SPTF with knowledge of the buffer: the positioning
-//! time is zero if at least the beginning of the data is in the buffer.
+//! Serves the pending request with the shortest time, computed from the position that the head will
+//! have when the command has been processed. For SPTF, the time ends when the media transfer
+//! begins: it is the seek and the rotational latency. SATF adds the transfer itself, including
+//! track changes. SPCTF is SPTF with knowledge of the buffer: the positioning time is zero if at
+//! least the beginning of the data is in the buffer. Ties go to the earliest arrival.
 //!
 //! # Origin
 //! SPTF: worthington94 sections 3.2 and 5.3; jacobson91 section 4.2 (as SATF). As worthington94
@@ -109,7 +109,7 @@ impl Time for Access {
 impl Time for CachedPositioning {
     const INFO: PolicyInfo = PolicyInfo {
         name: "spctf",
-        summary: "shortest positioning time first; zero for buffered data",
+        summary: "shortest positioning time first, counted as zero for buffered data",
         parameters: &[],
         knowledge: Knowledge::TimesAndBuffer,
         origin: "worthington94 section 6.3",

@@ -98,7 +98,7 @@ impl PolicyConfig {
     /// values without keys are those of the first parameters, and names may be in upper case.
     ///
     /// # Errors
-    /// If the policy, parameter or value does not exist; unknown policies are reported for `field`.
+    /// If a name is unknown or a value is invalid; an unknown policy is reported for `field`.
     pub fn parse(text: &str, field: &str) -> Result<Self, InputError> {
         let name = Call::name_of(text);
         let lowercase = name.to_ascii_lowercase();

@@ -4,15 +4,16 @@
 //! VSCAN serves the nearest request, but adds `r` times the length of the line to the distance of
 //! one for which the arm must reverse. CVSCAN chooses between up and down by the mean distance of
 //! the nearest `n` requests on each side (of all if there are fewer), and then serves the nearest
-//! on that side. By cylinders, both first serve all requests for the current cylinder, as C-LOOK
-//! does. If both sides cost the same, they move to the side whose next request arrived first.
+//! on that side. When ordering by cylinder, both first serve all requests for the current cylinder,
+//! as C-LOOK does. If both sides cost the same, they move to the side whose next request arrived
+//! first.
 //!
 //! # Origin
 //! VSCAN: jacobson91 section 2 (V(R): a penalty of R times the number of cylinders for reversing);
-//! worthington94 sections 3.1, 5.1, 5.2. By block number, the length is the number of blocks. The
-//! position is the first block of the previous request (section 6.2 there); VSCAN(0) is SSTF with
-//! the same `from`, and VSCAN(1) is LOOK. A request that found the drive idle also sets the
-//! direction, if it moved the arm.
+//! worthington94 sections 3.1, 5.1, 5.2. When ordering by block number, the length of the line is
+//! the number of blocks. The position is the first block of the previous request (section 6.2
+//! there); VSCAN(0) is SSTF with the same `from`, and VSCAN(1) is LOOK. A request that found the
+//! drive idle also sets the direction, if it moved the arm.
 //!
 //! CVSCAN: worthington94 section 3.1, which cites Geist, Reynolds and Pittard (1987). CVSCAN(1, R)
 //! is VSCAN(R), and CVSCAN(N, 1) is LOOK. Our choices where the paper is silent: if a side has
@@ -22,8 +23,8 @@
 //!
 //! # Cost
 //! One binary search per arrival; up to three, and the distances of 2 `n` requests, per decision.
-//! Each arrival and each decision also moves 16 bytes (24 by cylinders) for every request pending
-//! at a higher block.
+//! Each arrival and each decision also moves 16 bytes (24 when ordering by cylinder) for every
+//! request pending at a higher block.
 //!
 //! # When it is bad
 //! With `r` below 1, a request can starve: others that keep arriving on both sides of the arm,
@@ -50,7 +51,7 @@ const VSCAN: PolicyInfo = PolicyInfo {
 
 const CVSCAN: PolicyInfo = PolicyInfo {
     name: "cvscan",
-    summary: "vscan by the mean distance of the nearest few on each side",
+    summary: "vscan by the mean distance of the nearest few requests on each side",
     parameters: &[
         ("n=2", "the number of requests on each side, from 1 to 1000"),
         R,

@@ -35,10 +35,10 @@ impl Rule for WbSptf {
         name: "wb-sptf",
         summary: "shortest positioning time first among arrivals soon after the oldest",
         parameters: &[
-            ("t=50 ms", "the window, from 0 to an hour"),
+            ("t=50 ms", "the length of the window, from 0 to an hour"),
             (
                 "dynamic=no",
-                "with yes the window is t times the queue length",
+                "with yes, the window is t times the queue length",
             ),
         ],
         knowledge: Knowledge::Times,

@@ -1,11 +1,11 @@
-//! WSCAN(f): SCAN by windows.
+//! WSCAN(f): SCAN, one window at a time.
 //!
 //! # What it does
 //! Serves all requests within a window of `f` times the length of the line, the nearest first in
 //! either direction. When the window is empty, the arm continues in the direction of the sweep to
 //! the next request, or reverses if no request is ahead. A new window opens there, in the direction
-//! of the sweep. By cylinders, requests for the current cylinder are served first, as under C-LOOK.
-//! The earlier of two equally near requests is served first.
+//! of the sweep. When ordering by cylinder, requests for the current cylinder are served first, as
+//! under C-LOOK. The earlier of two equally near requests is served first.
 //!
 //! # Origin
 //! liu05 section 3.1, in one sentence: it "maintains a current direction, but serves all requests
@@ -18,7 +18,7 @@
 //!
 //! # Cost
 //! One binary search per arrival and up to three per decision. Each arrival and each decision also
-//! moves 16 bytes (24 by cylinders) for every request pending at a higher block.
+//! moves 16 bytes (24 when ordering by cylinder) for every request pending at a higher block.
 //!
 //! # When it is bad
 //! Requests that keep arriving in the window keep the arm there and starve the others. A workload
@@ -40,7 +40,7 @@ pub struct WScan {
 impl Rule for WScan {
     const INFO: PolicyInfo = PolicyInfo {
         name: "wscan",
-        summary: "up and down by windows, nearest first within each",
+        summary: "up and down, one window at a time, nearest first within each",
         parameters: &[
             (
                 "f=10%",

@@ -30,10 +30,10 @@ section! {
         /// Maximum read-ahead beyond the last requested sector; at most `segment`.
         read_ahead_max: SectorCount = PLAIN_SEGMENT
             => size(0).same_as("buffer.segment").varied(31, Variation::Jointly).cited(A1);
-        /// Data that a read has delivered stay in the segment, or leave all of it to read-ahead.
+        /// Whether data that a read has delivered stay in the segment or make room for read-ahead.
         delivered: DeliveredBlocks = DeliveredBlocks::Kept
             => word(DeliveredBlocks::WORDS).switched(30).cited(CACHES);
-        /// Read-ahead follows only a read that continues the previous command, also a read: the
+        /// Read-ahead follows a read only if the previous command was a read that it continues: the
         /// firmware waits until it has detected a sequential run.
         read_ahead_on_run: bool = false => FLAG.switched(20);
         /// Fraction of buffer hits that go to the media anyway because read-ahead failed, chosen at
@@ -54,7 +54,7 @@ section! {
         /// after the read, the whole track is in the buffer, if the segment has room for it. Needs
         /// `delivered = "kept"`.
         ///
-        /// On the Atlas 10K, all 508 reads of blocks that precede the last read on a track hit.
+        /// On the Atlas 10K, all 508 reads of blocks before the last one read on a track were hits.
         read_whole_track: bool = false => FLAG.switched(20);
         /// A read whose first sector is being read ahead at that moment counts as a partial hit.
         arriving_hits: bool = false => FLAG.switched(20).cited(DISKSIM);
@@ -69,9 +69,9 @@ section! {
         read_on_arrival: bool = false => FLAG.switched(20).cited(CACHES);
         /// Zero-latency writes.
         write_on_arrival: bool = false => FLAG.switched(20).cited(CACHES);
-        /// The writes that complete before they are on the media: none, those that find no dirty
-        /// data or append to them, all, or all with `queue.policy` choosing what is destaged next;
-        /// needs `caching`.
+        /// Which writes complete before they are on the media: none; those that find no dirty data
+        /// or append to them; all; or all, with `queue.policy` choosing what is destaged next.
+        /// Needs `caching`.
         write_cache: WriteCache = WriteCache::Off
             => word(WriteCache::WORDS).switched(30).cited(DISKSIM);
         /// Maximum amount of dirty data in a `deferred` write cache, in addition to the segments. A
@@ -81,13 +81,13 @@ section! {
         /// command, if that does not delay the command. Like `dirty_max`, it has no effect while
         /// `write_cache` is `off`.
         destage_in_gaps: bool = false => FLAG;
-        /// Margin for the scatter of seeks: a time added to the predicted seek to a command after
-        /// destaging in its gap; needs `destage_in_gaps`.
+        /// Safety margin for variation in seek times, added to the predicted time of the seek from
+        /// a destaged range to the waiting command; needs `destage_in_gaps`.
         destage_conservatism: Span = Span::ZERO => TIME;
         /// A write that continues the previous one uses the same segment and the same pass over the
         /// media.
         combine_writes: bool = false => FLAG.switched(20).cited(DISKSIM);
-        /// A read's bus transfer begins when this fraction of it is buffered.
+        /// A read's bus transfer begins when this fraction of its data is buffered.
         read_watermark: f64 = 0.0 => FRACTION.varied(30, Variation::Jointly).cited(A1);
         /// The drive reconnects for more write data when less than this fraction is left to write.
         write_watermark: f64 = 0.0 => FRACTION.cited(A1);
@@ -108,7 +108,7 @@ words! {
         CylinderEnd = "cylinder-end",
         /// Until the segment is full.
         UntilFull = "until-full",
-        /// To the end of the next track, when the previous track was read recently.
+        /// To the end of the next track, if the previous track was read recently.
         OneTrack = "one-track",
     }
 }
@@ -195,7 +195,7 @@ impl Buffer {
                 "0 ms, unless destage_in_gaps = true",
             )
         } else if self.read_ahead == ReadAhead::None && self.read_ahead_failures > 0.0 {
-            ("read_ahead_failures", "0 %, unless there is read_ahead")
+            ("read_ahead_failures", "0 %, unless read_ahead is enabled")
         } else if self.read_whole_track && self.delivered != DeliveredBlocks::Kept {
             ("read_whole_track", "false, unless delivered = \"kept\"")
         } else if self.read_ahead_max > self.segment {

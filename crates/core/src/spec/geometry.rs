@@ -33,19 +33,19 @@ section! {
             => count("sectors", 0, MAX_SECTORS).shown(SheetEntry::Hidden);
         /// Bytes per sector.
         sector_bytes: u32 = 0 => count("bytes", 1, MAX_SECTOR_BYTES).required().cited(APPENDIX_B);
-        /// Size of a sector on the media, a power of two of sectors, if the drive emulates smaller
-        /// ones ("512e"; SCSI: physical block; ATA: physical sector). A write of part of such a
-        /// sector first reads it, unless the rest of it is in the buffer, and writes it a
-        /// revolution later. Tracks, reserved space and capacity are whole physical sectors;
-        /// spares, slips and defects that are not tracks count physical sectors.
+        /// Size of a sector on the media, if the drive emulates smaller ones ("512e"; SCSI:
+        /// physical block; ATA: physical sector): a number of sectors that is a power of two. A
+        /// write of part of such a sector first reads it, unless the rest is in the buffer, and
+        /// writes it a revolution later. Tracks, reserved space and capacity are multiples of this
+        /// size; spares, slips and defects are counted in physical sectors, unless they are tracks.
         physical_sector: SectorCount = SectorCount(1) => size(1).cited("SBC-4, ACS-4");
-        /// Data surfaces, one head each.
+        /// Number of data surfaces, each with one head.
         surfaces: u32 = 0 => count("surfaces", 1, MAX_SURFACES).required().cited(APPENDIX_B);
-        /// Physical cylinders, including those without data.
+        /// Number of physical cylinders, including those without data.
         cylinders: u32 = 0
             => count("cylinders", 1, MAX_CYLINDERS as u64).required().cited(APPENDIX_B);
-        /// The order of tracks: heads always ascending; alternately ascending and descending,
-        /// beginning with ascending in each zone; alternating through the whole disk.
+        /// The order of heads in successive cylinders: always ascending; alternately ascending and
+        /// descending, beginning anew in each zone; or alternating through the whole disk.
         order: TrackOrder = TrackOrder::CylinderMajor => word(TrackOrder::WORDS).cited(DISKSIM);
         /// Location of the spare space, and the unit of `spares`, `slips` and `defects`.
         sparing: Sparing = Sparing::None => word(Sparing::WORDS).cited("worthington96 table 6");
@@ -154,7 +154,7 @@ impl Geometry {
     pub const MAX_PHYSICAL: u64 = 1 << 15;
 
     /// The requirement on the size of a physical sector.
-    pub(crate) const PHYSICAL: &str = "a power of two of sectors, at most 32768";
+    pub(crate) const PHYSICAL: &str = "a number of sectors that is a power of two, at most 32768";
 
     /// Returns the name of the first key that conflicts with another one, and what is allowed.
     pub fn contradiction(&self) -> Option<(&'static str, String)> {

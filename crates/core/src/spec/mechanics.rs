@@ -40,9 +40,9 @@ section! {
         /// reads.
         write_seek_scatter: Option<SeekCurve> = None
             => SCATTER.shown(SheetEntry::As("write_seek_scatter_curve"));
-        /// Time added to any seek or head switch before a write. Negative if it is an *effective*
-        /// time (reads settle too, or the write's setup overlaps), but not below minus the shortest
-        /// movement.
+        /// Time added to any seek or head switch before a write. It may be negative if it is an
+        /// *effective* time (reads settle too, or the write's setup overlaps), but not by more than
+        /// the shortest movement.
         write_settle: Span = Span::ZERO => SIGNED_TIME.fitted(6, 0.5).cited(TABLE_8);
         /// Seek times before a write, if they were measured separately; otherwise those of
         /// reads. `write_settle` is added to either.
@@ -123,8 +123,8 @@ impl Mechanics {
         (!fits).then_some(("inward_seek", expected))
     }
 
-    /// Returns a warning for each probable mistake: a seek in less than half of a shorter one's
-    /// time.
+    /// Returns a warning for each probable mistake: a seek that takes less than half the time of a
+    /// shorter one.
     pub fn doubts(&self) -> Vec<String> {
         let write = self.write_seek.as_ref().map(|curve| ("write_seek", curve));
         let curves = std::iter::once(("seek", &self.seek)).chain(write);

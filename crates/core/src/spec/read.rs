@@ -60,8 +60,8 @@ fn read(value: &Node<'_>, kind: KeyKind, spec: &Spec) -> Result<Value, InputErro
     })
 }
 
-/// A specification with the line of each key, so that errors found by a later stage (the layout, or
-/// zones that do not add up to the capacity) are reported like errors of the parser.
+/// A specification with the line of each key, so that errors found by a later stage (such as the
+/// layout, if zones do not add up to the capacity) are reported like errors of the parser.
 pub struct Document<'a> {
     /// The specification as it was parsed.
     pub spec: Spec,
@@ -167,7 +167,7 @@ fn two_piece(table: &Node<'_>) -> Result<SeekCurve, InputError> {
         single: table.maybe("single", tree::time)?,
     };
     let first = table.maybe("first_ms", |value| {
-        let expected = "a list of times in ms, one cylinder first";
+        let expected = "a list of times in ms, for 1, 2, 3, ... cylinders";
         match tree::list(value, expected, tree::bare_ms)? {
             times if times.is_empty() => Err(value.error(expected)),
             times => Ok(times),
@@ -181,7 +181,7 @@ fn two_piece(table: &Node<'_>) -> Result<SeekCurve, InputError> {
 
 /// Distances must increase; measured times may decrease where the arm's control changes mode.
 fn points(value: &Node<'_>) -> Result<Vec<(u32, Span)>, InputError> {
-    let expected = "pairs [distance in cylinders, time in ms], distances ascending";
+    let expected = "pairs [distance in cylinders, time in ms] with ascending distances";
     let mut before = 0;
     let points = tree::list(value, expected, |point| {
         let distance = |v: &Node<'_>| match tree::count_u32(v, 1..=MAX_CYLINDERS)? {
@@ -206,7 +206,7 @@ fn three_point(table: &Node<'_>) -> Result<SeekCurve, InputError> {
         let value = table.get(key);
         let time = tree::time(&value)?;
         if time < min {
-            return Err(value.error(format!("a time of {min} or more, as for the shorter seek")));
+            return Err(value.error(format!("at least {min}, the time of the shorter seek")));
         }
         min = time;
         Ok(time)
@@ -219,7 +219,7 @@ fn three_point(table: &Node<'_>) -> Result<SeekCurve, InputError> {
 }
 
 const MAX_SECTORS_PER_TRACK: u32 = 1_000_000;
-/// Maximum number of a sector or track in a zone or on the disk, for slips and defects.
+/// The highest number that a sector or track of a slip or defect can have.
 const LAST_PLACE: u64 = 1_000_000_000_000;
 
 fn zones(value: &Node<'_>, cylinders: u32) -> Result<Vec<Zone>, InputError> {

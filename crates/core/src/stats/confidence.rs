@@ -121,8 +121,8 @@ impl BatchMeans {
         self.count = count;
     }
 
-    /// Returns half the width of the mean's 95 % interval, if whole batches have at least 512
-    /// spans.
+    /// Returns half the width of the mean's 95 % interval, if the whole batches together have at
+    /// least 512 spans.
     pub fn half_width_95(&self) -> Option<Span> {
         self.half_width_95_of(|batch| self.sums[batch] as f64)
     }
@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn an_odd_batch_is_filled_further() {
+    fn an_odd_batch_keeps_filling() {
         // 33 batches of 64 become 16 of 128 and one that is half full.
         let mut merged = series_of((0..2_112).map(jagged));
         merged.merge(&series_of((0..8_192 * 2).map(jagged)));

@@ -40,7 +40,7 @@ const OCTAVE: u64 = 1 << OCTAVE_BITS;
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Histogram {
-    /// Number of spans in each cell; whole octaves, up to the longest span.
+    /// Number of spans in each cell, for whole octaves up to that of the longest span.
     cells: Vec<u64>,
     min: u64,
     max: u64,

@@ -135,7 +135,8 @@ impl DiskMeter {
         self.last_event
     }
 
-    /// Returns statistics up to `now` or the last event, if later; fractions of no time are 0.
+    /// Returns statistics up to `now` or the last event, whichever is later; fractions default to
+    /// 0.
     pub fn work(&self, now: Instant) -> DiskWork {
         let until = self.last_event.max(now);
         let share = |over: &OverTime| over.average_count(until).unwrap_or(0.0);

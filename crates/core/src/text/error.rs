@@ -10,7 +10,7 @@ pub struct InputError {
     /// The file, as the caller named it; or, if `line` is `None`, the argument that contains the
     /// text. `None` if `field` is the argument itself, or if the caller adds the origin.
     pub origin: Option<String>,
-    /// The line of the file, from 1.
+    /// The line of the file, counted from 1.
     pub line: Option<u64>,
     /// The key, such as `geometry.zones[3].spares` (the fourth zone); empty if `expected` is the
     /// message.
@@ -146,7 +146,7 @@ impl fmt::Display for InputError {
 
 impl Error for InputError {}
 
-/// Returns the line, from 1, of a byte offset in `text`.
+/// Returns the line, counted from 1, of a byte offset in `text`.
 pub fn line_of(text: &str, offset: usize) -> u64 {
     let before = &text.as_bytes()[..offset.min(text.len())];
     1 + before.iter().filter(|byte| **byte == b'\n').count() as u64

@@ -88,7 +88,7 @@ pub fn fraction(text: &str) -> Option<f64> {
 }
 
 /// Parses a percentage, whose % sign may be omitted if that is unambiguous: `67` is 67 % and `0` is
-/// 0 %, but `0.67` may be a share or a percentage. `None` for anything else.
+/// 0 %. `None` for anything else, such as `0.67`, which may be a share or a percentage.
 pub fn typed_fraction(text: &str) -> Option<f64> {
     let is_percent = |number: &f64| *number == 0.0 || *number > 1.0 && number.is_finite();
     let bare = || text.parse::<f64>().ok().filter(is_percent);

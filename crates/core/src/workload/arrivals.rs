@@ -67,9 +67,9 @@ impl Pauses {
 /// The arrivals of a stream.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Arrivals {
-    /// Separated by these pauses, regardless of the device.
+    /// Arrivals separated by these pauses, regardless of the device.
     Open(Pauses),
-    /// Upon completion of earlier requests.
+    /// Arrivals upon completion of earlier requests.
     Closed(Closed),
 }
 
@@ -204,8 +204,8 @@ impl Closed {
             ("clients=64", "the multiprogramming level"),
             (
                 "think=3ms",
-                "pause before a client's next request, a time or pauses such as poisson(mean=3ms); \
-                 none by default",
+                "the pause before a client's next request: a time, or a distribution such as \
+                 poisson(mean=3ms); none by default",
             ),
         ],
         origin: "lumb01, experimental setup; worthington96 section 6",
@@ -223,8 +223,8 @@ impl Closed {
                 Pauses::read_call(&call, disk, &field, "pauses", &names(Pauses::INFOS))?
             }
             Some(text) => {
-                let expected = "a time from 0 to an hour with its unit, such as \"5 ms\", or \
-                                pauses such as poisson(mean=5ms)";
+                let expected = "a time from 0 to an hour with its unit, such as \"5 ms\", or a \
+                                distribution such as poisson(mean=5ms)";
                 let mean = quantity::span(text)
                     .filter(|span| *span >= Span::ZERO)
                     .ok_or_else(|| InputError::new(&field, text, expected))?;
@@ -235,7 +235,7 @@ impl Closed {
     }
 }
 
-/// Always the same pause.
+/// A constant pause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Deterministic {
     /// The pause; not negative.

@@ -164,7 +164,7 @@ impl PlaceMix {
 /// The rounding error of a sum of percentages is below this.
 const ROUNDING: f64 = 1e-9;
 
-/// All places on the disk equally likely.
+/// Placement with all places on the disk equally likely.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Uniform;
 

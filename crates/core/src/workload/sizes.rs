@@ -69,7 +69,7 @@ impl Sizes {
     }
 }
 
-/// Always the same size.
+/// A constant size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fixed {
     /// The size; at least one sector.
@@ -79,7 +79,7 @@ pub struct Fixed {
 impl Size for Fixed {
     const INFO: GeneratorInfo = GeneratorInfo {
         name: "fixed",
-        summary: "one size; size=8KiB means size=fixed(size=8KiB)",
+        summary: "one size; size=8KiB is short for size=fixed(size=8KiB)",
         parameters: &[("size=8KiB", "the size")],
         origin: "worthington94 section 5; jacobson91 section 6 (8 KB)",
     };

@@ -17,7 +17,7 @@
 //! one extra event per request.
 //!
 //! # When it is bad
-//! Blocks have reached the media before the write that put them there completes.
+//! Blocks reach the media before the write that puts them there completes.
 //!
 //! # Example
 //! ```

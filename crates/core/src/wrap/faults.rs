@@ -127,7 +127,7 @@ impl<D: Device> Faults<D> {
     }
 
     /// Pauses the device at `at`, between two requests, if a recalibration is due. On an idle
-    /// device, it has started when it was due.
+    /// device, the recalibration started when it was due.
     #[inline]
     fn recalibrate(&mut self, at: Instant, is_idle: bool) {
         let Some(Recalibration { every, lasts }) = self.recalibration else {
@@ -272,7 +272,7 @@ impl<D: Device> Device for Faults<D> {
             .map(|at| self.clock.simulated_time(at));
         let outage = self.outages.front().and_then(|outage| {
             if self.is_lost {
-                // Needed even without live requests: the device may have no room after the outage.
+                // This is an event even without live requests: the device may have no room then.
                 Some(outage.until)
             } else {
                 (self.live > 0).then_some(outage.from)
@@ -358,7 +358,7 @@ impl Clock {
         now.max(self.resumes) - self.lag
     }
 
-    /// Returns the instant at which the device's clock will show `at`, which must not be past.
+    /// Returns the instant at which the device's clock shows `at`, which must not be in the past.
     #[inline]
     pub fn simulated_time(&self, at: Instant) -> Instant {
         at + self.lag

@@ -97,7 +97,7 @@ impl Limits {
 pub struct Throttle<D> {
     device: D,
     limits: Limits,
-    /// Instants until which the flow so far is paid for, at the rate of requests and of bytes.
+    /// Instants until which past requests use up the rate of requests and the rate of bytes.
     paid_until: [Instant; 2],
     /// Instant at which the limits allow the next request; `None` once it has passed.
     opens_at: Option<Instant>,

@@ -58,7 +58,7 @@ fn zero_sizes() {
 #[test]
 fn split_physical_sectors() {
     let of = |physical| move |g: &mut Geometry| g.physical_sector = SectorCount(physical);
-    let power = "geometry.physical_sector: found 3 sectors, expected a power of two of sectors";
+    let power = "geometry.physical_sector: found 3 sectors, expected a number of sectors that is";
     assert_refused(power, of(3));
     assert_refused("geometry.physical_sector: found 0 sectors", of(0));
     assert_refused("geometry.physical_sector: found 65536 sectors", of(1 << 16));
@@ -263,7 +263,7 @@ fn capacity_that_differs_from_the_zones() {
         assert_refused(
             &format!(
                 "geometry.unused_sectors: found {unused}, expected fewer than 96, the \
-                 number that the zones map"
+                 number of sectors that the zones map"
             ),
             export(1, unused),
         );

@@ -213,7 +213,7 @@ fn invalid_arrivals() {
         (
             "closed(clients=1, think=5)",
             "closed.think: found \"5\", expected a time from 0 to an hour with its unit, such as \
-             \"5 ms\", or pauses such as poisson(mean=5ms)",
+             \"5 ms\", or a distribution such as poisson(mean=5ms)",
         ),
     ]);
 }

@@ -158,7 +158,7 @@ struct Zone {
 }
 
 impl Datasheet {
-    /// Returns the text of a specification, with remarks on assumed values, and the parsed one.
+    /// Returns the text of a specification, with remarks on assumed values, and the parsed form.
     ///
     /// All zones except the innermost have the same number of tracks, and together they hold
     /// exactly the capacity. The number of sectors per track changes in equal steps, so that
@@ -243,15 +243,14 @@ impl Datasheet {
             let expected = "a time from 0.001 ms to the value of seek";
             return error("track_to_track", found, expected);
         }
-        // At these bounds, a seek over a third of the cylinders takes as long as over one, or over
-        // all.
+        // At these bounds, a seek over a third of the cylinders takes as long as one over 1 or all.
         let shortest = (27.0 * mean_ms - 8.0 * single) / 19.0;
         let longest = (27.0 * mean_ms - 23.0 * single) / 4.0;
         let full_ms = Figure::new(self.full_stroke.map(ms), (2.0 * mean_ms).min(longest));
         if full_ms.value < rounded(shortest) || full_ms.value > longest {
             let (shortest, longest) = (rounded(shortest), rounded(longest));
             let expected =
-                format!("{shortest} to {longest} ms, so that the mean of all seeks can equal seek");
+                format!("{shortest} to {longest} ms, so that the mean seek can be as given");
             return error("full_stroke", full_ms.value, &expected);
         }
         let third = (27.0 * mean_ms - 8.0 * single - 4.0 * full_ms.value) / 15.0;
@@ -410,9 +409,9 @@ impl Datasheet {
         let text = |text: String| toml_edit::Value::from(text).to_string();
         format!(
             "name = {}\nsummary = {}\n\n[source]\norigin = \"\"\"\nFigures from a data sheet:\n\
-             {}.\"\"\"\nchoices = \"\"\"\nThe values that are marked as assumed. {ZONES} zones \
-             of equal width; sequential reads have\n{inner}.\nNo spare space; sectors of {} \
-             bytes on the media.\"\"\"\nnominal = true\n",
+             {}.\"\"\"\nchoices = \"\"\"\nAssumed: the values that are marked as assumed; {ZONES} \
+             zones of equal width; no spare space.\nSectors have {} bytes on the media. Sequential \
+             reads have\n{inner}.\"\"\"\nnominal = true\n",
             text(self.name.clone()),
             text(format!("Drive from a data sheet: {capacity}, {speed}")),
             given.join(";\n"),
@@ -552,7 +551,7 @@ pub fn parse_rate_per_s(text: &str) -> Result<f64, &'static str> {
     let bytes = text.trim_end().strip_suffix("/s").and_then(parse_bytes);
     let rate = bytes.filter(|rate| (1e3..1e12).contains(rate));
     rate.ok_or(if text.trim_end().ends_with("b/s") {
-        "a rate in bytes, such as \"250MB/s\" (a link of 6Gb/s carries 600MB/s)"
+        "a rate in bytes per second, such as \"250MB/s\" (a 6Gb/s link carries 600MB/s)"
     } else {
         "a rate from 1 kB/s to a million MB/s, such as \"250MB/s\""
     })

@@ -98,12 +98,12 @@ fn parse_list(context: &Context<'_>, format: AddressFormat, long: bool) -> Resul
     })
 }
 
-/// Returns the defects in a list of addresses that starts `before` bytes into the parameters.
+/// Returns the defects in a list of addresses that starts `list_offset` bytes into the parameters.
 fn defective_units(
     context: &Context<'_>,
     format: AddressFormat,
     list: &[u8],
-    before: usize,
+    list_offset: usize,
 ) -> Result<Vec<Unit>, Sense> {
     let address_length = Address::length(format).ok_or(invalid_field(1, Some(2)))?;
     if !list.len().is_multiple_of(address_length) || list.len() / address_length > MAX_DEFECTS {
@@ -111,7 +111,7 @@ fn defective_units(
     }
     let mut units: Vec<Unit> = Vec::new();
     let mut run_start = None;
-    let mut end = before;
+    let mut end = list_offset;
     for bytes in list.chunks_exact(address_length) {
         let at = end;
         end += address_length;
@@ -119,7 +119,7 @@ fn defective_units(
         let address = Address::parse(format, bytes).ok_or(invalid_parameter(at + 4, None))?;
         let (layout, _) = context
             .layout_and_spec()
-            .map_err(|_| invalid_parameter(before, None))?;
+            .map_err(|_| invalid_parameter(list_offset, None))?;
         let unknown = invalid_parameter(at, None);
         let position = diagnostic::locate(context, layout, address).ok_or(unknown)?;
         match (run_start.take(), begins_run(address)) {

@@ -162,7 +162,7 @@ impl<D: Backing> Unit<D> {
         }
     }
 
-    /// Returns true if the device accepts an operation of a task.
+    /// Starts an operation of a task; returns false if the device does not accept it yet.
     fn issue(&mut self, slot: usize, operation: Operation) -> bool {
         if !self.disturbance.accepts(self.now, self.in_device == 0) {
             return false;

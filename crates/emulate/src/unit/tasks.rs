@@ -153,11 +153,12 @@ impl<D: Backing> Unit<D> {
 }
 
 impl<D: Backing> Unit<D> {
-    /// Aborts a task: it gets no response. Returns true if it was outstanding.
+    /// Aborts a task, which then gets no response. Returns true if it was outstanding.
     ///
-    /// Operations that the device has started continue and delay other commands. Whether an aborted
-    /// write reaches the media is undefined; in this model it does not. ORWRITE and COMPARE AND
-    /// WRITE change their blocks once they have read them, and a later abort does not undo that.
+    /// Operations that the device has already started continue, and delay other commands. Whether
+    /// an aborted write reaches the media is undefined; in this model it does not. ORWRITE and
+    /// COMPARE AND WRITE change their blocks once they have read them, and a later abort does not
+    /// undo that.
     pub fn abort(&mut self, now: Instant, initiator: u64, id: u64) -> bool {
         self.catch_up(now);
         self.abort_matching(|slot| slot.initiator == initiator && slot.id == id) > 0

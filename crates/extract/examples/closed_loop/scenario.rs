@@ -31,7 +31,7 @@ const LOCATING: &[u8] = &[
 ];
 
 /// All scenarios: the drive translates addresses; it reports notches and cylinders, like Quantum's
-/// drives; it reports nothing; and the first and the last with a noisy clock.
+/// drives; it reports nothing; and the first and the last of these with a noisy clock.
 pub const SCENARIOS: [Scenario; 5] = [
     Scenario {
         name: "translate",

@@ -14,8 +14,8 @@ use serde::Serialize;
 /// The largest difference of two seek curves.
 #[derive(Debug, Serialize)]
 pub struct SeekDifference {
-    /// The difference as a multiple of the allowed one: 1 % or 0.02 ms, or, where the arm's arrival
-    /// scatters, three times the uncertainty of the mean if larger.
+    /// The difference as a multiple of the allowed one, which is 1 % or 0.02 ms or, where the arm's
+    /// arrival scatters, three times the uncertainty of the mean if that is more.
     pub multiple: f64,
     /// Seek distance in cylinders at which this difference occurs.
     pub distance: u32,

@@ -48,7 +48,7 @@ struct Comparison {
     sequences: Vec<Sequence>,
 }
 
-// The bounds.
+// The maximum error of an overhead, and the maximum duration of a run.
 const OVERHEAD_MS: f64 = 0.02;
 const MINUTES: f64 = 30.0;
 
@@ -120,8 +120,7 @@ impl Comparison {
             times::compare_seeks
         };
         let [was, is] = [given, found].map(|spec| ObservableTimes::new(spec).sums());
-        // Seeks are compared as curves; as sums, their allowed error would be one per cent of their
-        // time.
+        // Seeks are compared as curves; as sums, their allowed error would be 1 % of their time.
         let is_overhead = |name: &str| !name.starts_with("seek and ");
         let sums = was.into_iter().filter_map(|(name, was)| {
             let (_, is) = is.iter().find(|(other, _)| *other == name)?;

@@ -107,7 +107,7 @@ impl<'a, 'd> Context<'a, 'd> {
         let cylinders = setup.layout.cylinders();
         if cylinders < MIN_CYLINDERS {
             return Err(Error::Undecided(format!(
-                "cache: the disk has {cylinders} cylinders; test vectors need {MIN_CYLINDERS}"
+                "cache: the disk has {cylinders} cylinders, but at least {MIN_CYLINDERS} are needed"
             )));
         }
         let layout = Layout::new(&known.geometry)
@@ -399,7 +399,7 @@ impl<'a, 'd> Context<'a, 'd> {
     }
 }
 
-/// Removes values that a model's mechanism contains, because specifications are copied often.
+/// Removes values that a model's mechanism also holds, so that copies of a specification are cheap.
 fn without_mechanism(known: &Spec) -> Spec {
     let mut spec = known.clone();
     if spec.overheads.extra_write_disconnect.is_some() {
@@ -441,11 +441,11 @@ impl TimeSplit {
     }
 }
 
-/// Creates the mechanism for each split of times.
+/// A model of the mechanism for each split of times.
 ///
 /// Measurements of single requests reveal only sums of times ([`crate::timing`]). How the sums are
 /// split matters in two cases: a transfer that continues on another track waits for the head but
-/// not for settling, and the seek of a write that the cache absorbs follows no miss overhead.
+/// not for settling, and no miss overhead precedes the seek of a write that the cache absorbs.
 pub(super) struct SplitModel {
     /// The known specification with slightly faster movements. Skews match the times of movements,
     /// so a model even slightly slower than the drive would lose a revolution at each track end.

@@ -13,7 +13,7 @@ pub(super) struct BufferKey {
 
 impl BufferKey {
     pub fn key(&self) -> &'static Key {
-        Key::find(self.path).expect("every path is that of a specification key")
+        Key::find(self.path).expect("every path names a specification key")
     }
 
     /// Returns the value in a specification, or 0 if it is not a count.
@@ -56,11 +56,11 @@ const INDISTINGUISHABLE_REASON: &str =
 /// The reason given for drives with a deferred write cache, whose behaviour no model predicts.
 pub(super) const DEFERRED_REASON: &str = "the drive accepts writes at both ends of the disk in \
      immediate succession, so its write cache is deferred, which test sequences cannot \
-     characterize further; the given value is that of the most similar cache, always";
+     characterize further; the value \"always\" describes the most similar cache";
 
 /// The reason given for the number of segments of drives with a deferred write cache.
-pub(super) const SEGMENTS_REASON: &str = "there may be one more, used only for writes, which \
-     test sequences cannot detect on a drive with a deferred write cache";
+pub(super) const SEGMENTS_REASON: &str = "there may be one more segment, used only for writes, \
+     which test sequences cannot detect on a drive with a deferred write cache";
 
 pub(super) const DISPUTED_REASON: &str = "various test sequences support different values";
 

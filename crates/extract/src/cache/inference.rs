@@ -49,7 +49,7 @@ const BEAM_DEPTH: usize = 3;
 /// Maximum number of failed searches.
 const MAX_FAILURES: usize = 5;
 
-/// Number of unexplained trials that is attributed to chance.
+/// Maximum number of unexplained trials that may be due to chance.
 const CHANCE: usize = 1;
 
 /// Maximum evidence of a trial for or against a hypothesis.
@@ -453,7 +453,7 @@ struct Misfit {
 }
 
 impl Misfit {
-    /// Also tries slightly shifted times, because a small error may decide if a sector is caught.
+    /// Also tries slightly shifted times: a small error may decide whether a sector is caught.
     fn new(context: &Context<'_, '_>, model: &Core, trial: &Trial) -> Self {
         let mut best = Self::with_shift(context, model, trial, 0.0);
         if !best.fails {

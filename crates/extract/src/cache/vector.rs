@@ -9,7 +9,7 @@ use crate::track::Track;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Delay {
     For(Span),
-    /// At least this long, and until a hit would end half a revolution before or after a miss.
+    /// At least this long, and such that a hit would end half a revolution before or after a miss.
     Opposite(Span),
 }
 

@@ -9,7 +9,7 @@
 //! cylinders after it to the last ones before it. Others stay within the largest zone, over all
 //! short distances, where measured curves are uneven, and over distances that take about as long as
 //! crossing a boundary. If several numbers of empty cylinders explain the times, the times are
-//! measured more exactly.
+//! measured more precisely.
 //!
 //! # Decision
 //! The number of empty cylinders is the one for which seeks across the boundary take as long as
@@ -308,7 +308,7 @@ impl Seeks<'_, '_> {
         Ok(empty.map(|empty| Candidate { empty, error: 0.0 }).collect())
     }
 
-    /// Collects the distances between `short` and `long` over which seeks may take this long.
+    /// Collects the distances from `short` to `long` over which seeks may take one of the `times`.
     fn collect_distances(
         &mut self,
         short: u32,
@@ -344,7 +344,7 @@ struct Candidate {
     error: f64,
 }
 
-/// Returns all short distances, then some in steps of 10 %, because curves are monotonic.
+/// Returns short distances, then steps of 10 %, which suffice where curves are monotonic.
 fn short_and_long(reach: u32) -> impl Iterator<Item = u32> + Clone {
     let next = move |last: &u32| (*last < reach).then(|| (last + (last / 10).max(1)).min(reach));
     std::iter::successors(Some(1), next)

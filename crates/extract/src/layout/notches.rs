@@ -86,7 +86,7 @@ pub fn measure(
         if !is_certain {
             let (first, last) = zone.reported.cylinders;
             unknowns.push(format!(
-                "Some of cylinders {first} to {last} hold no blocks; it is not known which."
+                "Some of the cylinders {first} to {last} hold no blocks, but it is not known which."
             ));
         }
         map.insert_cylinders(front);

@@ -11,7 +11,7 @@ use crate::rotation::{Rereads, Rotation};
 use crate::{Disk, Error};
 
 /// Required accuracy of the period in nanoseconds. If completions scatter, clock readings are
-/// compared over minutes, so the period must be more accurate.
+/// compared over minutes, so the required accuracy is higher.
 const PERIOD_UNCERTAINTY_NS: f64 = 10.0;
 const PERIOD_UNCERTAINTY_NS_IF_SCATTERED: f64 = 1.0;
 /// Standard deviation above which completions count as scattered, in nanoseconds.
@@ -197,7 +197,7 @@ impl<'d, 't> Phases<'d, 't> {
         self.reads += 1;
         if self.reads > Self::READS_ALL {
             return Err(Error::Undecided(format!(
-                "the layout is not clear after {} reads; read completion times scatter by {:.3} ms",
+                "the layout is not clear after {} reads: read completion times scatter by {:.3} ms",
                 Self::READS_ALL,
                 self.noise_ms()
             )));
@@ -356,8 +356,7 @@ pub(super) enum SectorsPerTrack {
 }
 
 impl Phases<'_, '_> {
-    /// Measures the sectors per track, using many reads, on the track of block `first` or a later
-    /// one.
+    /// Measures the sectors per track, using many reads, on the track of block `first` or later.
     ///
     /// The angle of a sector is the angle between two blocks divided by their distance. The result
     /// is more accurate over longer distances, so distances grow until blocks are out of line.
@@ -374,8 +373,8 @@ impl Phases<'_, '_> {
             from += aligned.next_attempt;
         }
         Err(Error::Undecided(format!(
-            "read completion times scatter by {:.3} ms, and no track from block {first} on has a \
-             clear number of sectors",
+            "read completion times scatter by {:.3} ms, so the number of sectors per track is not \
+             clear from block {first} on",
             self.noise_ms()
         )))
     }

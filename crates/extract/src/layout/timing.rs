@@ -120,7 +120,7 @@ pub(crate) const UNKNOWN_SLIPS: &str = "It is not known which sectors are slippe
 
 pub(super) struct TimingLocator<'d, 't> {
     pub phases: Phases<'d, 't>,
-    /// Number of sectors per track without blocks, once known, if checks distinguish only tracks.
+    /// Sectors per track that hold no block, if known; used if checks distinguish only tracks.
     spare: Option<u64>,
     /// True if `spare` is assumed to be zero.
     assumes_no_spares: bool,
@@ -216,7 +216,7 @@ impl<'d, 't> TimingLocator<'d, 't> {
     }
 
     /// Maps the zone that begins with block `next` or with the cylinder in which the last zone
-    /// appears to end, because the first tracks of a zone may look like tracks of the one before.
+    /// appears to end, because the first tracks of a zone may look like those of the previous one.
     fn next_zone(&mut self, next: u64, zones: &mut [ZoneMap]) -> Result<ZoneMap, Error> {
         let Some(last) = zones.last_mut() else {
             return self.zone(next, None);
@@ -311,7 +311,7 @@ impl<'d, 't> TimingLocator<'d, 't> {
         if before.is_none() {
             return self.first_pattern(runs, patterns);
         }
-        // A zone begins with a cylinder if possible.
+        // If possible, choose a pattern in which the zone begins at the start of a cylinder.
         let mut positions = patterns.iter().map(|pattern| pattern.position);
         let whole = positions.position(|position| position < sectors);
         Ok(patterns.swap_remove(whole.unwrap_or(0)))
@@ -425,7 +425,7 @@ impl<'d, 't> TimingLocator<'d, 't> {
         steps.sort_by(f64::total_cmp);
         let step = steps.get(steps.len() / 2).copied().unwrap_or(1.0);
         if step <= 0.0 {
-            let reason = format!("blocks from {first} on all end at the same angle");
+            let reason = format!("all blocks from {first} on end at the same angle");
             return Err(Error::Undecided(reason));
         }
         Ok(SectorsPerTrack::Exactly((1.0 / step).round() as u64))

@@ -7,9 +7,9 @@
 //!
 //! # Test vector
 //! TRANSLATE ADDRESS (worthington96 section 4.1.2) for the first and last blocks of the first
-//! tracks of each zone; then for the last block of increasing numbers of tracks or, once spares
-//! recur in regions, of each region. A binary search follows wherever a block is not where it is
-//! expected.
+//! tracks of each zone; then for the last blocks of tracks farther and farther ahead or, once
+//! spares recur in regions, of each region. A binary search follows wherever a block is not where
+//! it is expected.
 //!
 //! # Decision
 //! The answers of the drive are assumed to be correct. If blocks are in line at both ends of a
@@ -190,7 +190,7 @@ impl TranslationLocator<'_, '_> {
         Ok(())
     }
 
-    /// Removes blocks at the end that only appeared to be in line by coincidence.
+    /// Removes blocks at the end that appeared to be in line only by coincidence.
     fn end_in_line(&mut self, zone: &mut ZoneMap) -> Result<(), Error> {
         let missing = zone.missing();
         let (mut in_line, mut beyond) = (zone.gaps.last().map_or(0, |gap| gap.end), zone.end());

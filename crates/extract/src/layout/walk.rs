@@ -2,9 +2,9 @@
 //!
 //! If the positions of two blocks are as far apart as their numbers, all blocks in between are in
 //! line. So steps grow while blocks are in line, and then a bisection finds the first one that is
-//! not. Just before that block, there are positions without blocks, or the zone ends; the tracks
-//! that follow tell which. Once positions without blocks recur at the end (or the front) of regions
-//! of equal size, one check per region is enough unless the region has slips.
+//! not. Just before that block, there are positions without blocks, or the zone ends; the following
+//! tracks show which. Once positions without blocks recur at the end (or the front) of regions of
+//! equal size, one check per region is enough unless the region has slips.
 //!
 //! If checks distinguish only tracks, a slip is noticed and recorded at the end of its track, so
 //! other blocks of the track may be a few sectors from their recorded positions.
@@ -102,7 +102,7 @@ impl<'a, L: BlockLocator> Walk<'a, L> {
     const RUNS_AHEAD: u64 = 24;
     /// Maximum number of repetitions of a search that contradicts itself.
     const MAX_REPETITIONS: u32 = 3;
-    /// Distances in tracks of earlier blocks to check as well if checks do not resolve sectors.
+    /// Distances in tracks to earlier blocks that are also checked if checks are coarse.
     const TRACKS_BACK: [u64; 2] = [13, 31];
 
     /// Maps a zone from a block at a position to the end of the zone.
@@ -367,8 +367,7 @@ impl<'a, L: BlockLocator> Walk<'a, L> {
         Ok(run.min(max))
     }
 
-    /// Returns the position of block `at` after a gap: the one that requires the fewest further
-    /// gaps.
+    /// Returns the position of block `at` after a gap: the one with the fewest further gaps.
     fn position_after_gap(&mut self, at: u64) -> Result<Option<u64>, Error> {
         let mut best: Option<(u32, u64)> = None;
         let is_inside = !self.position.is_multiple_of(self.sectors());

@@ -38,7 +38,7 @@ pub struct Wait {
     pub sectors: SectorCount,
     /// Transfer time of a sector on the bus, if the media wait for several or the bus is slower.
     pub sector: Option<Estimate>,
-    /// Extra wait for all data of a write, compared with as many sectors of a larger write.
+    /// Extra time to wait for all data of a write instead of that many sectors of a larger write.
     pub least_delay: Span,
     #[serde(default)]
     pub unsure: Option<Undetermined>,
@@ -123,14 +123,14 @@ impl Leads<'_, '_> {
     /// Computes the wait for one sector on a bus slower than the media, from leads of small writes.
     fn wait_on_slow_bus(&mut self, [one, two]: [ThresholdEstimate; 2]) -> Result<Wait, Error> {
         let many = LONG_WRITE_SECTORS.min(self.room());
-        let wait_on_slow_bus = per_sector(two, self.lead_of_size(many)?, many - 2);
+        let growth_per_sector = per_sector(two, self.lead_of_size(many)?, many - 2);
         let media = self.setup.rotation.period_ns / self.sectors_per_track() as f64;
-        let delay = one.median - two.median + wait_on_slow_bus.value.as_ns() as f64;
+        let delay = one.median - two.median + growth_per_sector.value.as_ns() as f64;
         Ok(Wait {
             sectors: SectorCount(1),
             sector: Some(Estimate {
-                value: wait_on_slow_bus.value + span(media),
-                ..wait_on_slow_bus
+                value: growth_per_sector.value + span(media),
+                ..growth_per_sector
             }),
             least_delay: zero_if_negligible(delay),
             unsure: None,
@@ -155,8 +155,8 @@ impl Leads<'_, '_> {
         two: ThresholdEstimate,
     ) -> Result<Option<bool>, Error> {
         let several = PROBE_SECTORS.min(self.room());
-        let still = self.lead_of_size(several)?.median;
-        let growth = (still - two.median) / f64::from(several - 2);
+        let on_one_track = self.lead_of_size(several)?.median;
+        let growth = (on_one_track - two.median) / f64::from(several - 2);
         if growth < (two.median - one.median) / 2.0 {
             return Ok(Some(false));
         }
@@ -166,8 +166,8 @@ impl Leads<'_, '_> {
         };
         let period = self.setup.rotation.period_ns;
         // A drive that misses the next track is a revolution late, and its bus catches up.
-        let turns = ((still - across) / period).round();
-        let shorter = still - across - turns * period;
+        let turns = ((on_one_track - across) / period).round();
+        let shorter = on_one_track - across - turns * period;
         let lag = growth * f64::from(several - before);
         let is_visible = pause > 2.0 * MIN_DIFFERENCE_NS;
         let expected = if is_visible { lag.min(pause) } else { lag };

@@ -30,7 +30,7 @@ pub(super) struct Curve<'a, 'd> {
     /// The first and the last cylinder with blocks.
     ends: (u32, u32),
     /// Threshold without a seek, in nanoseconds.
-    still: f64,
+    threshold_without_seek: f64,
     /// Extra time of inward seeks, in nanoseconds.
     inward: f64,
     found: BTreeMap<u32, ThresholdEstimate>,
@@ -55,7 +55,7 @@ impl<'a, 'd> Curve<'a, 'd> {
             access,
             effort: setup.effort,
             ends: (first.min(last), first.max(last)),
-            still: still.value.as_ns() as f64,
+            threshold_without_seek: still.value.as_ns() as f64,
             inward: 0.0,
             found: BTreeMap::new(),
             inconclusive: BTreeSet::new(),
@@ -71,7 +71,7 @@ impl<'a, 'd> Curve<'a, 'd> {
             let reason = "all blocks are on one cylinder".to_owned();
             return Err(Error::Undecided(reason));
         }
-        let inward = self.directions(stroke)?;
+        let inward = self.measure_inward_excess(stroke)?;
         let wanted = coarse_first(&distances(stroke));
         let mut failure = None;
         for &distance in &wanted {
@@ -99,7 +99,10 @@ impl<'a, 'd> Curve<'a, 'd> {
             )),
             None => (omitted > 0).then(|| {
                 let all = omitted + self.found.len();
-                format!("without {omitted} of {all} distances, whose pairs do not bound the time")
+                format!(
+                    "{omitted} of {all} distances were omitted because their pairs do not bound \
+                     the seek time"
+                )
             }),
         };
         let point = |(&distance, found): (&u32, &ThresholdEstimate)| SeekPoint {
@@ -115,7 +118,7 @@ impl<'a, 'd> Curve<'a, 'd> {
     }
 
     /// Measures the extra time of inward seeks over a few distances.
-    fn directions(&mut self, stroke: u32) -> Result<Estimate, Error> {
+    fn measure_inward_excess(&mut self, stroke: u32) -> Result<Estimate, Error> {
         let mut halves = Vec::new();
         let mut samples = 0;
         for share in [100, 40, 15, 6, 3] {
@@ -154,7 +157,7 @@ impl<'a, 'd> Curve<'a, 'd> {
     ) -> Result<ThresholdEstimate, Error> {
         let (first, last) = self.ends;
         let room = last - first - distance;
-        let (uneven, still, access) = (self.inward, self.still, self.access);
+        let (excess, still, access) = (self.inward, self.threshold_without_seek, self.access);
         let mut prior: Option<u32> = None;
         let route = |pairs: &mut Pairs<'_, '_>, k: u32| {
             let outer = match prior.filter(|_| access == Access::Write && !k.is_multiple_of(8)) {
@@ -170,7 +173,7 @@ impl<'a, 'd> Curve<'a, 'd> {
                     inward,
                 };
                 let (from, to) = tracks(pairs, access, movement, (first, last))?;
-                let shift = still + if inward { uneven } else { -uneven };
+                let shift = still + if inward { excess } else { -excess };
                 Ok((from, to, shift))
             };
             // If read-ahead leaves the first cylinder, only an outward seek can be a full stroke.

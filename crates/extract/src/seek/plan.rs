@@ -130,7 +130,7 @@ pub(crate) fn tracks(
         Some((from, target, head.head()))
     });
     first_pair(pairs.layout, candidates).ok_or_else(|| {
-        let reason = format!("no blocks {distance} cylinders apart near cylinder {outer}");
+        let reason = format!("no blocks are {distance} cylinders apart near cylinder {outer}");
         Error::Undecided(reason)
     })
 }

@@ -80,7 +80,7 @@ fn write_mtbrc(context: &mut Context<'_, '_>) -> Result<(), Error> {
 
 fn buffer(context: &mut Context<'_, '_>) -> Result<(), Error> {
     let known = context.findings.mechanism().ok_or_else(|| {
-        Error::Undecided("too few times are known to distinguish buffers".to_owned())
+        Error::Undecided("too few times are known to infer the buffer".to_owned())
     })?;
     let hits = context.findings.write_hits.unwrap_or_default();
     // To use writes, a model of the drive needs their overheads.

@@ -194,7 +194,7 @@ impl Checkpoint {
                 let defects: usize = zones.iter().map(|zone| zone.defects.len()).sum();
                 let mut assumed = chosen.found.assumed.iter();
                 let unplaced = if assumed.any(|assumed| assumed == timing::UNKNOWN_SLIPS) {
-                    " whose tracks are known but not their sectors"
+                    " whose tracks, but not sectors, are known"
                 } else {
                     ""
                 };
@@ -243,8 +243,8 @@ impl Checkpoint {
                     return None;
                 }
                 assumption(if is_switch_bounded(findings) {
-                    "The time by which pairs on two tracks of a cylinder exceed the longest head \
-                     switch with which transfers continue to the next track; a lower bound."
+                    "A lower bound: pairs on two tracks of a cylinder take this much longer than \
+                     the longest head switch with which transfers continue to the next track."
                 } else {
                     "The time to settle on another track of the cylinder cannot be separated from \
                      the head switch; it is assumed to equal the time on the current track."
@@ -265,7 +265,7 @@ impl Checkpoint {
             "write_settle" => self.time(
                 "writes",
                 findings.writes.map(|writes| writes.seeking[0]),
-                "pairs with writes on other cylinders, less those with reads",
+                "pairs with writes on other cylinders, minus pairs with reads",
                 "",
             ),
             // Unless measured separately, seeks before writes follow from those before reads.
@@ -334,7 +334,7 @@ impl Checkpoint {
             "write_hit_after_write" => hit(hits.after_write, "writes after a write", absorbed),
             "write_completion" => assumption(OF_TWO_COMPLETIONS),
             "write_start.small" => match written.wait.unsure {
-                None => exact("pairs of writes of growing size"),
+                None => exact("pairs of writes of increasing size"),
                 Some(Undetermined::SlowBus) => unknown(SLOW_BUS),
                 Some(Undetermined::More) => unknown(
                     "the media waited for all sectors of the largest write tried; they may wait \
@@ -353,9 +353,9 @@ impl Checkpoint {
     fn bus_of_reads(&self) -> Provenance {
         let hits = self.findings.read_hits.unwrap_or_default();
         let method = if hits.sector.is_some() {
-            "reads from the buffer of one and of several sectors"
+            "reads of one and of several sectors from the buffer"
         } else {
-            "reads from the media, which are faster than the bus, of one and of several sectors"
+            "reads of one and of several sectors from the media, which are faster than the bus"
         };
         let sector = hits.sector.or(hits.slow_bus);
         self.time("read-hits", sector, method, NO_READ_HIT)
@@ -364,14 +364,14 @@ impl Checkpoint {
     fn bus_of_writes(&self) -> Provenance {
         let findings = &self.findings;
         if let Some(sector) = findings.write_hits.and_then(|hits| hits.sector) {
-            let method = "writes into the buffer of one and of several sectors";
+            let method = "writes of one and of several sectors into the buffer";
             return estimated(method, sector);
         }
         let wait = findings.writes.map(|writes| writes.wait);
         match wait.and_then(|wait| Some((wait.sector?, wait.unsure))) {
             Some((_, Some(Undetermined::SlowBus))) => unknown(SLOW_BUS),
             Some((sector, _)) => estimated(
-                "pairs of writes of growing size, where the media wait for data",
+                "pairs of writes of increasing size, where the media wait for data",
                 sector,
             ),
             None => {

@@ -320,7 +320,7 @@ fn a_distance_with_few_successful_reads_is_omitted() {
         assert!(has(&all) && all.remark.is_none(), "{all:?}");
         assert!(!has(&some), "{some:?}");
         let remark = format!(
-            "without 1 of {} distances, whose pairs do not bound the time",
+            "1 of {} distances were omitted because their pairs do not bound the seek time",
             some.points.len() + 1
         );
         assert_eq!(some.remark, Some(remark));

@@ -242,7 +242,7 @@ fn combine(slopes: &[Vec<f64>], sds_ms: &[f64], priors_ms: &[f64]) -> Covariance
     }
 }
 
-/// Returns the change of each part of the likelihood over one deviation of a number.
+/// Returns the change in each part of the likelihood when a number changes by one deviation.
 fn slope(search: &Search<'_>, (at, sd_ms): (Coordinate, f64)) -> Vec<f64> {
     let parts = |ms: f64| {
         let moved = search.candidate.moved(&vec![(at, 1.0)], ms);
@@ -282,7 +282,7 @@ mod tests {
     use super::*;
     use crate::calibrate::candidate::parameter;
 
-    /// The prior deviation of a bus rate is a tenth.
+    /// The prior deviation of a bus rate is a tenth of the given rate.
     #[test]
     fn only_bus_rates_far_from_the_given_ones_are_doubtful() {
         let key = |path| parameter(path).expect("a fitted key");
@@ -335,8 +335,8 @@ mod tests {
         assert_eq!(pairs.len(), 1);
     }
 
-    /// Calculated by hand: one number alone, with a deviation of 0.3 according to the trace and a
-    /// prior of 0.4, has the information 1 / 0.09 + 1 / 0.16 = 1 / 0.0576.
+    /// Calculated by hand: for a single number, with a deviation of 0.3 from the trace and a prior
+    /// deviation of 0.4, the information is 1 / 0.09 + 1 / 0.16 = 1 / 0.0576.
     #[test]
     fn both_deviations_include_trace_and_prior() {
         let one = combine(&[vec![1.0, 2.0]], &[0.3], &[0.4]);

@@ -306,9 +306,9 @@ fn normal(z: f64) -> f64 {
 /// Sets the random behaviours of `spec` according to `noise` and `rows`.
 ///
 /// * Read-ahead fails if that makes the rows more likely than outliers alone do.
-/// * The arm scatters over a distance if that makes the rows more likely than the scatter of rows
-///   in the same direction without a seek does. That scatter is noise of the measurement and the
-///   model; the arm's variance is the excess.
+/// * Seeks over a range of distances scatter if their own scatter makes their rows more likely than
+///   does the scatter of rows in the same direction without a seek. The latter is noise of the
+///   measurement and the model; the arm's variance is the excess.
 /// * Sequential read misses scatter if that makes them more likely than their kind's scatter does.
 pub fn set_random_behaviour(spec: &mut Spec, noise: &Noise, rows: &[Row], period_ms: f64) {
     let without = Noise {

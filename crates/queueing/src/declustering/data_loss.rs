@@ -20,9 +20,9 @@ struct State {
 ///
 /// A state of the chain is a set of failed disks that loses no data, together with all sets that
 /// are equivalent to it by a symmetry of the layout. This is exact. The number of failed disks
-/// alone is a sufficient state for basic mirroring, interleaved clusters and two clusters of group
-/// rotate, but not for a chain: failures of disks 0 and 2 endanger three disks, failures of 0 and 4
-/// endanger four.
+/// alone suffices as a state for basic mirroring, interleaved clusters and group rotate with two
+/// clusters, but not for a chain: failures of disks 0 and 2 endanger three disks, whereas failures
+/// of 0 and 4 endanger four.
 ///
 /// The chain is solved by eliminating states without subtractions, so the result is accurate
 /// however rare failures are (Grassmann, Taksar and Heyman, "Regenerative analysis and steady state
@@ -161,8 +161,8 @@ mod tests {
     use crate::declustering::tests::{all, example, fail_another, layout, survival};
     use crate::simulated::{Random, means};
 
-    /// Two disks, calculated by hand: the first failure is after 1 / 2 f; then this disk is
-    /// repaired at the rate r, or the other one fails at the rate f. So T = 3 / 2 f + r / 2 f^2.
+    /// Two disks, calculated by hand: the first failure occurs after 1 / 2 f on average; then this
+    /// disk is repaired at rate r, or the other one fails at rate f. So T = 3 / 2 f + r / 2 f^2.
     #[test]
     fn two_disks_match_a_calculation_by_hand() {
         for kind in [LayoutKind::Basic, LayoutKind::Chained] {

@@ -32,7 +32,7 @@ pub fn html(extracted: &ExtractionReport<'_>) -> String {
         ("unknown", "Undetermined and assumed values", unknown),
         ("cost", "Cost", costs(extracted)),
     ];
-    sections.retain(|(_, _, inside)| *inside != Html::default());
+    sections.retain(|(_, _, content)| *content != Html::default());
     page(&title(extracted), head(extracted), sections)
 }
 
@@ -82,15 +82,15 @@ fn head(extracted: &ExtractionReport<'_>) -> Html {
     Html::element("header", [heading, paragraph("source", source), results])
 }
 
-/// Returns a table. ` | ` separates the headings in `heads`, and a leading `<` marks a text column.
+/// Returns a table. ` | ` separates `headings`, and a leading `<` marks a column of text.
 /// The first cell of a row is its heading.
-fn table(heads: &str, rows: impl IntoIterator<Item = Vec<Html>>) -> Html {
-    let heads: Vec<&str> = heads.split(" | ").collect();
-    let has_words: Vec<bool> = heads.iter().map(|head| head.starts_with('<')).collect();
+fn table(headings: &str, rows: impl IntoIterator<Item = Vec<Html>>) -> Html {
+    let headings: Vec<&str> = headings.split(" | ").collect();
+    let has_words: Vec<bool> = headings.iter().map(|head| head.starts_with('<')).collect();
     let class = |column: usize| {
         if has_words[column] { "words" } else { "number" }
     };
-    let head = heads.iter().enumerate().map(|(column, head)| {
+    let head = headings.iter().enumerate().map(|(column, head)| {
         let attributes = [("scope", "col"), ("class", class(column))];
         Html::with("th", &attributes, head.trim_start_matches('<'))
     });
@@ -103,11 +103,11 @@ fn table(heads: &str, rows: impl IntoIterator<Item = Vec<Html>>) -> Html {
         });
         Html::element("tr", cells.collect::<Html>())
     });
-    let inside = [
+    let content = [
         Html::element("thead", head),
         Html::element("tbody", body.collect::<Html>()),
     ];
-    wide(Html::element("table", inside))
+    wide(Html::element("table", content))
 }
 
 fn ms(span: Span) -> String {
@@ -136,7 +136,7 @@ fn basics(checkpoint: &Checkpoint) -> Html {
         rows.push(("Cylinders", geometry.cylinders.to_string()));
         rows.push(("Zones", geometry.zones.len().to_string()));
         let range = format!("{} to {}", min.unwrap_or(0), max.unwrap_or(0));
-        rows.push(("Sectors of a track", range));
+        rows.push(("Sectors per track", range));
         rows.push(("Layout found by", chosen.method.to_string()));
         for (method, why) in &chosen.refused {
             rows.push(("", format!("not by {method}: {why}")));
@@ -173,8 +173,8 @@ fn zones(findings: &Findings) -> Html {
         ];
         cells.map(Html::from).to_vec()
     });
-    let heads = "Zone | Cylinders | Sectors of a track | Track skew | Cylinder skew | \
-                 Reserved sectors | Spares | Slips | Reallocated";
+    let headings = "Zone | Cylinders | Sectors per track | Track skew | Cylinder skew | \
+                    Reserved sectors | Spares | Slips | Reallocated";
     let scheme = Key::find("geometry.sparing").and_then(|key| {
         let geometry = geometry.clone();
         let spec = Spec {
@@ -184,10 +184,10 @@ fn zones(findings: &Findings) -> Html {
         Some(key.toml(&key.get(&spec)?).trim_matches('"').to_owned())
     });
     let about = format!(
-        "Skews are in sectors of the zone. Spare space: {}; spares and slips are in its unit.",
+        "Skews are in sectors of the zone, spares and slips in the unit of the sparing scheme: {}.",
         scheme.unwrap_or_default()
     );
-    Html::from([Html::element("p", about), table(heads, rows)])
+    Html::from([Html::element("p", about), table(headings, rows)])
 }
 
 fn short(number: f64) -> String {
@@ -262,7 +262,7 @@ fn buffer(findings: &Findings) -> Html {
             } => {
                 let why = match trials {
                     0 => "by its size alone".to_owned(),
-                    trials => format!("{agreed} of {trials} distinguishing vectors"),
+                    trials => format!("{agreed} of {trials} test vectors agree"),
                 };
                 (format(value), why)
             }
@@ -282,8 +282,8 @@ fn buffer(findings: &Findings) -> Html {
     let about = "A test vector is a sequence of requests whose timing distinguishes between \
                  hypotheses about a drive. The hypothesis that predicts the drive's behaviour is \
                  accepted.";
-    let heads = "<Fact | Decision | <Evidence | <Hypothesis";
-    Html::from([Html::element("p", about), table(heads, rows)])
+    let headings = "<Fact | Decision | <Evidence | <Hypothesis";
+    Html::from([Html::element("p", about), table(headings, rows)])
 }
 
 /// Converts backticks around the names of keys to code elements.
@@ -299,7 +299,7 @@ fn with_code(text: &str) -> Html {
 fn defects(findings: &Findings) -> Html {
     match findings.layout.as_ref().map(|chosen| &chosen.defects) {
         None => Html::default(),
-        Some(Err(why)) => Html::element("p", format!("The drive lists no defects: {why}.")),
+        Some(Err(why)) => Html::element("p", format!("The defect lists could not be read: {why}.")),
         Some(Ok(defects)) => listed(vec![
             ("Primary defects", defects.primary.len().to_string()),
             ("Grown defects", defects.grown.len().to_string()),
@@ -309,9 +309,9 @@ fn defects(findings: &Findings) -> Html {
 
 fn undetermined(extracted: &ExtractionReport<'_>) -> Html {
     let values = extracted.values();
-    let mut inside = Vec::new();
+    let mut content = Vec::new();
     if let Err(why) = extracted.described {
-        inside.push(Html::element("p", why.clone()));
+        content.push(Html::element("p", why.clone()));
     }
     for (heading, groups) in [
         ("Not determined", unknown(values)),
@@ -329,11 +329,11 @@ fn undetermined(extracted: &ExtractionReport<'_>) -> Html {
             items.extend(sentences.map(|sentence| Html::element("li", sentence.as_str())));
         }
         if !items.is_empty() {
-            inside.push(Html::element("h3", heading));
-            inside.push(Html::element("ul", items.into_iter().collect::<Html>()));
+            content.push(Html::element("h3", heading));
+            content.push(Html::element("ul", items.into_iter().collect::<Html>()));
         }
     }
-    inside.into_iter().collect()
+    content.into_iter().collect()
 }
 
 fn costs(extracted: &ExtractionReport<'_>) -> Html {
@@ -350,8 +350,8 @@ fn costs(extracted: &ExtractionReport<'_>) -> Html {
             measurement.summary.into(),
         ]
     });
-    let heads = "<Measurement | Commands | Time, s | <Outcome | <Measures";
-    table(heads, rows)
+    let headings = "<Measurement | Commands | Time, s | <Outcome | <Measures";
+    table(headings, rows)
 }
 
 /// The maximum distance in the chart of short seeks, in cylinders.
@@ -372,26 +372,26 @@ pub fn seeks(findings: &Findings) -> Html {
         let axes = ["Distance, cylinders", "Seek time, ms"].map(Axis::linear);
         Figure::new(title, "", axes, series)
     };
-    let about = "MTBRC is measured with pairs of requests, the second of which just catches its \
-                 sector; its maximum is the 95th percentile. SEEK is measured with the SEEK \
-                 command; its maximum is that of the slowest starting point.";
+    let about = "MTBRC times are measured with pairs of requests, the second of which just catches \
+                 its sector; the maximum is the 95th percentile. SEEK times are measured with the \
+                 SEEK command; the maximum is from the slowest starting point.";
     let curve = draw("seeks", &chart("Seek curve", u32::MAX), numbers(&lines));
-    let mut inside = vec![Html::element("p", about), curve];
+    let mut content = vec![Html::element("p", about), curve];
     if longest > Some(MAX_SHORT) {
         let short = chart("Short seeks", MAX_SHORT);
-        inside.push(draw("short-seeks", &short, Html::default()));
+        content.push(draw("short-seeks", &short, Html::default()));
     }
     if let Some(curves) = &findings.seek_commands {
         let processing = ms(curves.processing.value);
         let (discarded, all) = curves.discarded;
         let about = format!(
-            "A SEEK takes {processing} ms in addition to its movement, which is subtracted. \
-             {discarded} of {all} SEEKs were discarded because they are more than 10 % off their \
+            "The {processing} ms that a SEEK takes besides the movement are subtracted. \
+             {discarded} of {all} SEEKs were discarded because they were more than 10 % off the \
              median."
         );
-        inside.push(Html::element("p", about));
+        content.push(Html::element("p", about));
     }
-    inside.into_iter().collect()
+    content.into_iter().collect()
 }
 
 struct Line {
@@ -463,9 +463,9 @@ fn numbers(lines: &[Line]) -> Html {
         head.into_iter().chain(lines.iter().map(cell)).collect()
     });
     let labels = lines.iter().map(|line| line.label);
-    let heads: Vec<&str> = ["Cylinders"].into_iter().chain(labels).collect();
+    let headings: Vec<&str> = ["Cylinders"].into_iter().chain(labels).collect();
     let summary = Html::element("summary", "Numbers, in ms");
-    Html::element("details", [summary, table(&heads.join(" | "), rows)])
+    Html::element("details", [summary, table(&headings.join(" | "), rows)])
 }
 
 fn draw(id: &str, plotted: &Figure, caption: Html) -> Html {
@@ -478,11 +478,11 @@ pub fn mtbrcs(findings: &Findings) -> Html {
     if all.is_empty() {
         return Html::default();
     }
-    let rows = all.iter().map(|between| {
-        let found = &between.mtbrc;
+    let rows = all.iter().map(|finding| {
+        let found = &finding.mtbrc;
         let (median, half) = (found.median.value, found.median.uncertainty);
         let cells = [
-            between.name.clone(),
+            finding.name.clone(),
             rounded(median.as_ms(), Some(half.as_ms())),
             ms(found.upper),
             ms(found.host),
@@ -491,22 +491,22 @@ pub fn mtbrcs(findings: &Findings) -> Html {
         ];
         cells.map(Html::from).to_vec()
     });
-    let heads = "<X, Y | Median, ms | 95th percentile, ms | of which host, ms | Distance, ms | \
-                 Pairs";
+    let headings = "<X, Y | Median, ms | 95th percentile, ms | of which host, ms | Distance, ms | \
+                    Pairs";
     let about = "The time between the completions of X and Y if Y just catches its first \
                  sector: the mean of three zones, and the largest of their percentiles. The \
-                 distance is from the pass of X's first sector to the pass of Y's first sector.";
-    let mut inside = vec![Html::element("p", about), table(heads, rows)];
-    for (number, between) in (1..).zip(all).take(SCATTER_CHARTS) {
+                 distance is the time from when X's first sector passes the head until Y's does.";
+    let mut content = vec![Html::element("p", about), table(headings, rows)];
+    for (number, finding) in (1..).zip(all).take(SCATTER_CHARTS) {
         let id = format!("pairs-{number}");
-        inside.push(draw(&id, &scatter(between), Html::default()));
+        content.push(draw(&id, &scatter(finding), Html::default()));
     }
-    inside.into_iter().collect()
+    content.into_iter().collect()
 }
 
-fn scatter(between: &MtbrcFinding) -> Figure {
-    let (half, max) = between.mtbrc.distances;
-    let times = between.pairs.iter().map(|pair| pair.between.as_ms());
+fn scatter(finding: &MtbrcFinding) -> Figure {
+    let (half, max) = finding.mtbrc.distances;
+    let times = finding.pairs.iter().map(|pair| pair.between.as_ms());
     let longest = times.fold(0.0, f64::max);
     let line = |label: &str, at: Span| Series {
         label: label.to_owned(),
@@ -518,7 +518,7 @@ fn scatter(between: &MtbrcFinding) -> Figure {
     let gap = Point::new(f64::NAN, f64::NAN);
     let dot = |pair: &Pair| [Point::new(pair.distance.as_ms(), pair.between.as_ms()), gap];
     let dots = |label: &str, caught: bool| {
-        let pairs = between.pairs.iter().filter(|pair| pair.caught == caught);
+        let pairs = finding.pairs.iter().filter(|pair| pair.caught == caught);
         Series {
             label: label.to_owned(),
             points: pairs.flat_map(dot).collect(),
@@ -533,8 +533,8 @@ fn scatter(between: &MtbrcFinding) -> Figure {
         dots("caught", true),
         dots("missed: a revolution later", false),
     ];
-    let note = "mean of three zones; each pair narrows the threshold down";
-    Figure::new(&format!("Pairs of {}", between.name), note, [x, y], series)
+    let note = "mean of three zones; each pair narrows down the threshold";
+    Figure::new(&format!("Pairs of {}", finding.name), note, [x, y], series)
 }
 
 #[cfg(test)]

@@ -214,7 +214,7 @@ pub fn load_line(
     t.numbers(label, requests, [mean, p95, busy, waiting]);
 }
 
-/// A part in one run, or in several, with the mean of each metric.
+/// A part of the device, with the mean of each metric over one or several runs.
 pub struct PartMetrics {
     /// The name of the part; empty if there is only one.
     part: String,
@@ -317,7 +317,7 @@ fn member(part: &ComponentReport, array: &ComponentReport) -> Option<usize> {
     path.split('.').next()?.parse().ok()
 }
 
-/// Adds the effects of failures on an array, and the progress of its rebuild.
+/// Adds lines on the effects of failures on an array, and on the progress of its rebuild.
 fn redundancy(part: &PartMetrics, t: &mut Table) {
     // Block numbers are relative to the part, which may be one of several.
     let (failed, of_part) = match part.part.as_str() {
@@ -346,7 +346,7 @@ fn redundancy(part: &PartMetrics, t: &mut Table) {
     let unit = "s if all of it ran under this load";
     line("  whole rebuild", figure("rebuild_projected_s"), 3, unit);
     let block = figure("rebuild_stopped_at_block");
-    let unit = "is a block that could not be read";
+    let unit = "(a block that could not be read)";
     line("  rebuild stopped at", block, 0, unit);
     let Some(lost) = some("lost_blocks") else {
         return;

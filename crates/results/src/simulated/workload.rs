@@ -73,7 +73,7 @@ impl Workload {
         Self {
             json: merged([json, arrivals]),
             sentence: format!(
-                "{requests} random, {size_bytes} bytes each, {percent:.1} % reads, {when}"
+                "{requests} random requests, {size_bytes} bytes each, {percent:.1} % reads, {when}"
             ),
             warmup_requests,
         }
@@ -93,7 +93,7 @@ impl Workload {
                 "requests": requests,
                 "warmup_requests": warmup_requests,
             }),
-            sentence: format!("{requests} of {given}"),
+            sentence: format!("{requests} requests of {given}"),
             warmup_requests,
         }
     }

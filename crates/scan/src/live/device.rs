@@ -129,7 +129,7 @@ impl Live {
         let read = self.active.remove(oldest);
         self.hung.push(read.id);
         if self.hung.len() > MAX_HUNG_READS {
-            let why = format!("{} reads have not ended", self.hung.len());
+            let why = format!("{} reads have not been answered", self.hung.len());
             self.inbox.lose(Lost(why));
         }
         self.inbox.keep(read.request.start, PageBuffer::new(0));
@@ -369,7 +369,7 @@ impl Connection {
                 Ok(reader) if reader.size() == self.size => return Ok(reader),
                 Ok(reader) => {
                     let (found, expected) = (reader.size(), self.size);
-                    let why = format!("found another device: {found:?}, expected {expected:?}");
+                    let why = format!("the size changed: found {found:?}, expected {expected:?}");
                     return Err(Lost(why));
                 }
                 Err(why) if attempt == MAX_ATTEMPTS => return Err(why),

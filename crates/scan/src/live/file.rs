@@ -78,7 +78,7 @@ impl Source for FileSource {
             sector: Bytes(sector),
         };
         if size.sectors.0 == 0 || bytes % sector > 0 {
-            let why = format!("found {bytes} bytes, expected whole blocks of {sector} bytes");
+            let why = format!("found {bytes} bytes, expected one or more blocks of {sector} bytes");
             return Err(Lost(why));
         }
         Ok(Box::new(FileReader { file, size }))

@@ -52,7 +52,7 @@ pub fn run(
     Ok(())
 }
 
-/// A load that reads the blocks that another load writes.
+/// Another load with its writes replaced by reads of the same blocks.
 #[derive(Clone, Debug)]
 pub struct ReadOnly<L>(pub L);
 

@@ -40,8 +40,8 @@ impl Account {
         let length = secret.len();
         if name.is_empty() || !(MIN_SECRET..=MAX_SECRET).contains(&length) {
             return Err(format!(
-                "the name is {} bytes long and the secret {length}; a secret must be \
-                 {MIN_SECRET} to {MAX_SECRET} bytes long",
+                "a name must not be empty, and a secret must have {MIN_SECRET} to {MAX_SECRET} \
+                 bytes; found {} and {length} bytes",
                 name.len()
             ));
         }
@@ -103,7 +103,7 @@ impl Accounts {
             .as_ref()
             .is_some_and(|t| t.secret == initiator.secret)
         {
-            return Err("both sides have the same secret".to_owned());
+            return Err("the initiator and the target must have different secrets".to_owned());
         }
         Ok(Self { initiator, target })
     }
@@ -193,13 +193,13 @@ impl Security {
             *self = Self::Challenged { id, challenge };
         }
         if keys.response.is_some() {
-            answers.extend(self.prove(keys, accounts)?);
+            answers.extend(self.answer_response(keys, accounts)?);
         }
         Ok(answers)
     }
 
     /// Verifies the initiator's response to the challenge, and answers the initiator's challenge.
-    fn prove(
+    fn answer_response(
         &mut self,
         keys: &SecurityKeys<'_>,
         accounts: Option<&Accounts>,
@@ -291,11 +291,11 @@ mod tests {
         assert_eq!(accounts.target.expect("a target").name, "disk");
         let cases = "
             => there is no line
-            initiator alice short => line 1: the name is 5 bytes long and the
+            initiator alice short => line 1: a name must not be empty, and a secret
             initiator alice => line 1: expected `initiator` or `target`
             ; user alice a-secret-of-12 => line 2: the line must start with
             initiator a a-secret-of-12; initiator b a-secret-of-12 => line 2: there is already
-            initiator a a-secret-of-12; target b a-secret-of-12 => both sides have the same secret
+            initiator a a-secret-of-12; target b a-secret-of-12 => the initiator and the target must
         ";
         for case in cases.trim().lines() {
             let (lines, expected) = case.split_once("=> ").expect("a case");

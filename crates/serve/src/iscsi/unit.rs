@@ -173,8 +173,8 @@ pub struct UnitStore(Arc<Mutex<UnitData>>);
 pub(super) struct UnitData {
     pub data: DataPath,
     /// Block size, in bytes.
-    sector: u64,
-    bytes: u64,
+    sector_bytes: u64,
+    capacity_bytes: u64,
     /// Writes and flushes in the device, by request id.
     active: BTreeMap<u64, ActiveRequest>,
     /// Writes whose data arrived before the device received the request, with their locations.
@@ -193,11 +193,11 @@ enum ActiveRequest {
 }
 
 impl UnitStore {
-    pub fn new(data: DataPath, sector: u64, bytes: u64) -> Self {
+    pub fn new(data: DataPath, sector_bytes: u64, capacity_bytes: u64) -> Self {
         Self(Arc::new(Mutex::new(UnitData {
             data,
-            sector,
-            bytes,
+            sector_bytes,
+            capacity_bytes,
             active: BTreeMap::new(),
             early: BTreeSet::new(),
             completed: None,
@@ -220,7 +220,7 @@ impl UnitStore {
 
 impl UnitData {
     fn write(&mut self, at: Lbn, data: &[u8]) -> io::Result<()> {
-        let offset = at.0 * self.sector;
+        let offset = at.0 * self.sector_bytes;
         if let Some((write, is_safe)) = self.completed.take() {
             self.data.carry_out(write)?;
             self.data.mark_acknowledged(write, is_safe);
@@ -249,7 +249,7 @@ impl UnitData {
 impl diskarm_emulate::Store for UnitStore {
     fn read(&mut self, at: Lbn, data: &mut [u8]) -> Result<(), Unavailable> {
         let mut unit = self.lock();
-        let offset = at.0 * unit.sector;
+        let offset = at.0 * unit.sector_bytes;
         let read = unit.data.store.read(offset, data);
         read.map_err(|_| Unavailable)
     }
@@ -261,8 +261,8 @@ impl diskarm_emulate::Store for UnitStore {
 
     fn clear(&mut self) -> Result<(), Unavailable> {
         let mut unit = self.lock();
-        let bytes = unit.bytes;
-        unit.data.clear(bytes).map_err(|_| Unavailable)
+        let capacity_bytes = unit.capacity_bytes;
+        unit.data.clear(capacity_bytes).map_err(|_| Unavailable)
     }
 
     fn wants_events(&self) -> bool {
@@ -280,25 +280,25 @@ impl diskarm_emulate::Store for UnitStore {
                 unit.data.mark_submitted(write);
                 ActiveRequest::Early(write)
             }
-            _ => ActiveRequest::Planned(unit.data.plan(request.start.0 * unit.sector, &data)),
+            _ => ActiveRequest::Planned(unit.data.plan(request.start.0 * unit.sector_bytes, &data)),
         };
         unit.active.insert(request.id, active);
     }
 
-    fn completed(&mut self, request: &Request, counts: bool) {
+    fn completed(&mut self, request: &Request, takes_effect: bool) {
         let unit = &mut *self.lock();
         let is_safe = request.force_unit_access;
         match unit.active.remove(&request.id) {
-            Some(ActiveRequest::Planned(write)) if counts => {
+            Some(ActiveRequest::Planned(write)) if takes_effect => {
                 unit.completed = Some((write, is_safe));
             }
-            Some(ActiveRequest::Early(write)) if counts => {
+            Some(ActiveRequest::Early(write)) if takes_effect => {
                 unit.data.mark_acknowledged(write, is_safe);
             }
             Some(ActiveRequest::Planned(write) | ActiveRequest::Early(write)) => {
                 unit.data.withdraw(write);
             }
-            Some(ActiveRequest::Flush(mark)) if counts => unit.data.complete_flush(mark),
+            Some(ActiveRequest::Flush(mark)) if takes_effect => unit.data.complete_flush(mark),
             Some(ActiveRequest::Flush(_)) | None => {}
         }
     }

@@ -131,7 +131,7 @@ impl NbdExport {
             };
             active.is_synced = true;
             if !is_synced {
-                active.error = Some((Error::Io, "the store failed"));
+                active.error = Some((Error::Io, "I/O error in the store"));
             }
             touched.extend(self.reply_if_done(id, clients));
         }

@@ -106,7 +106,7 @@ impl NbdHandshake {
                 if self.encryption == Encryption::Required {
                     return self.refuse_unencrypted(option);
                 }
-                let message = b"the data of the option are too long";
+                let message = b"the option data are too long";
                 self.answer(option, answer::TOO_BIG, message);
                 NbdStep::Wait
             }
@@ -122,7 +122,7 @@ impl NbdHandshake {
             return NbdStep::Close;
         }
         if !flags.fixed_newstyle {
-            // Only clients with the fixed newstyle can start TLS.
+            // Only clients that use the fixed newstyle handshake can start TLS.
             match self.encryption {
                 Encryption::Required => return NbdStep::Close,
                 _ => self.encryption = Encryption::Off,

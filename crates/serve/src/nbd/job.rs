@@ -129,7 +129,7 @@ fn check(
     }
     check_range(request, kind, facts)?;
     if flags.fast_zero && facts.is_timed {
-        return Err((Error::NotSupported, "writing zeroes is not faster"));
+        return Err((Error::NotSupported, "zeroing is no faster than writing"));
     }
     Ok(kind)
 }
@@ -168,6 +168,6 @@ pub(super) fn store_error(error: &io::Error) -> Refusal {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => {
             (Error::NoSpace, "no space left in the store")
         }
-        _ => (Error::Io, "the store failed"),
+        _ => (Error::Io, "I/O error in the store"),
     }
 }

@@ -13,7 +13,7 @@ pub struct PowerCut {
     /// True to keep those sectors of the write in progress that have reached the media. If requests
     /// take no time, a random part of the oldest pending write is kept instead.
     pub torn: bool,
-    /// True to let the seed choose survivors among all writes that no flush or FUA has made safe.
+    /// True to choose survivors at random among all writes that no flush or FUA has made safe.
     pub worst: bool,
     pub seed: u64,
 }
@@ -440,8 +440,8 @@ impl Cache {
         };
     }
 
-    /// For each write whose survival is random, chooses the number of its first sectors that
-    /// survive: none or all, or any number but all if the write is torn.
+    /// For each write whose survival is random, chooses how many of its first sectors survive: none
+    /// or all or, if the write is torn, any number short of all.
     fn survivors(&self, cut: &PowerCut) -> BTreeMap<u64, u64> {
         let mut random = Pcg64Mcg::seed_from_u64(cut.seed);
         let mut survivors = BTreeMap::new();

@@ -55,7 +55,7 @@ impl PowerSwitch {
         true
     }
 
-    /// Arms a trigger instead of any earlier one.
+    /// Arms a trigger, which replaces any earlier one.
     pub fn arm(&mut self, trigger: Trigger, now: HostInstant) {
         self.trigger_time = match trigger.when {
             TriggerEvent::Time(span) => {
@@ -220,7 +220,7 @@ impl InjectedFaults {
         self.all().clone()
     }
 
-    /// Returns the first bad block of a request and counts it as a failure; ignores later blocks.
+    /// Returns the first bad block that a request touches. Only the failure of that block counts.
     pub fn first_failure(&self, request: &Request) -> Option<Lbn> {
         let mut all = self.all();
         let (block, index) = all

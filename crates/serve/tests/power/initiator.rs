@@ -324,7 +324,7 @@ fn the_power_of_an_array_cannot_be_cut() {
     let running = Running::start("array", "raid5(disks=4, drive=hp-c2247)", Some(1.0));
     let array = running.ask("power-cut(export=db)");
     let error = array["error"].as_str().expect("an error");
-    let expected = "raid5(disks=4, drive=hp-c2247) does not report when data reach the media: ";
+    let expected = "raid5(disks=4, drive=hp-c2247) does not report when data reach the media, ";
     assert!(error.starts_with(expected), "{error}");
     running.stop();
 }

@@ -186,7 +186,7 @@ fn invalid_commands_are_reported() {
     assert_eq!(unknown, json!({"error": "there is no export \"other\""}));
     let array = running.ask("power-cut(export=db)");
     let error = array["error"].as_str().expect("an error");
-    let expected = "raid5(disks=4, drive=hp-c2247) does not report when data reach the media: ";
+    let expected = "raid5(disks=4, drive=hp-c2247) does not report when data reach the media, ";
     assert!(error.starts_with(expected), "{error}");
     running.stop();
 }

@@ -15,7 +15,7 @@ use crate::device::{Below, Config, DRIVES, DeviceInfo, Entry, Parameters};
 pub(super) const ENTRY: Entry = Entry {
     info: DeviceInfo {
         name: "declustered",
-        summary: "several disks with two copies of all data, spread over them",
+        summary: "two copies of all data, spread over several disks",
         parameters: &[
             DRIVES,
             ("disks=8", "the number of disks, from 2 to 24"),
@@ -39,9 +39,10 @@ pub(super) const ENTRY: Entry = Entry {
             ),
             (
                 "rebuild=50%",
-                "share of the time spent rebuilding the first failed disk on a spare, stripe unit \
-                 by stripe unit, from 0.1 % to 100 %; the rebuild starts when the disk fails or, \
-                 if later, at the first request; without this parameter there is no spare",
+                "share of the time, from 0.1 % to 100 %, spent rebuilding the first failed disk's \
+                 data onto a spare, stripe unit by stripe unit; the rebuild starts when the disk \
+                 fails or, if later, at the first request; without this parameter there is no \
+                 spare",
             ),
             (
                 "stripe=64KiB",

@@ -19,9 +19,9 @@ pub(super) const ENTRY: Entry = Entry {
             (
                 "medium=\"0.1% after 16 retries\"",
                 "this share of reads and writes fails, after this many retries of one revolution \
-                 each; a range of blocks instead of the share (1000..1010, without 1010) makes \
-                 requests that touch it fail, or only the reads or writes among them (1000..1010 \
-                 reads); can be given several times",
+                 each; a range of blocks instead of the share (1000..1010, which excludes 1010) \
+                 makes requests that touch it fail, or only the reads or writes among them \
+                 (1000..1010 reads); can be given several times",
             ),
             (
                 "recovered=\"0.1% after 2 retries\"",

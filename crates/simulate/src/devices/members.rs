@@ -15,13 +15,13 @@ pub(super) const POLICY: Parameter = (
      lists, with its parameters",
 );
 
-/// The latest time of a failure. A rebuild takes less, even with the minimum share of the time.
+/// The latest time of a failure. A rebuild takes less time, even with the minimum share.
 const MAX_HOURS: f64 = 10_000.0;
 /// The minimum share of the time for a rebuild, at which each pause is 999 times as long as a step.
 const MIN_SHARE: f64 = 0.001;
 const REBUILD: &str = "a share of the time from 0.1 % to 100 %, such as \"50 %\"";
 
-/// Reads the disks that fail, as `failed=3` or `failed=3@60s`, each at most once.
+/// Reads the disks that fail, such as `failed=3` or `failed=3@60s`. Each may be given only once.
 pub(super) fn failures(
     members: usize,
     args: &mut Parameters<'_>,
@@ -68,7 +68,7 @@ fn instant(text: &str) -> Option<Instant> {
     is_valid.then(|| Instant::from_ns((at_s * 1e9).round() as u64))
 }
 
-/// Reads the share of time that a rebuild takes. Fails if it is given although no disk fails.
+/// Reads the share of time that a rebuild takes. Fails if it is given but no disk fails.
 pub(super) fn rebuild(
     failures: &[Failure],
     args: &mut Parameters<'_>,

@@ -36,10 +36,10 @@ pub(super) const ENTRY: Entry = Entry {
             ),
             (
                 "rebuild=50%",
-                "share of the time spent rebuilding the first device to fail on a spare, from 0.1 \
-                 % to 100 %; the rebuild starts when the device fails or, if later, at the first \
-                 request, and pauses after each step of 64 KiB; without this parameter there is no \
-                 spare",
+                "share of the time, from 0.1 % to 100 %, spent rebuilding the first failed \
+                 device's data onto a spare; the rebuild starts when the device fails or, if \
+                 later, at the first request, and pauses after each step of 64 KiB; without this \
+                 parameter there is no spare",
             ),
         ],
         needs: Knowledge::Inner,
@@ -57,18 +57,19 @@ pub(super) const QUEUE: Parameter = (
 );
 pub(super) const ROUTING: Parameter = (
     "routing=cyclic",
-    "which device serves a read, with independent queues: in turn (cyclic), at random (uniform), \
-     the one with fewer requests (jsq), with policy=fcfs the one that completes the read sooner \
-     (srt) or serves it faster after the last request in its queue (olr), with policy=satf so that \
-     the mean response time (minr) or service time (mins) of all waiting requests is lowest, or by \
-     address (affinity); affinity(pivot=30%) gives the first 30 % of the blocks to the first \
-     device, affinity(pivot=capacities) half of them, affinity(pivot=cylinders) those in the first \
-     half of the cylinders (`diskarm queueing` computes the pivots for equal utilisations and for \
-     the shortest mean response), and affinity(relaxed=2) sends a read to the other device if its \
-     own has over 2 more requests waiting, or, with queue=shared, if none wait for the other and \
-     more than 2 wait for its own. For each read, srt, olr, minr and mins simulate the service of \
-     all waiting requests on copies of the devices: with 32 requests outstanding, srt and olr take \
-     about 10 times as long as jsq, minr and mins 25 times, and more with longer queues",
+    "with independent queues, how the device that serves a read is chosen: in turn (cyclic); at \
+     random (uniform); as the one with fewer requests (jsq); with policy=fcfs, as the one that \
+     completes the read sooner (srt) or serves it faster after the last request in its queue \
+     (olr); with policy=satf, so that the mean response time (minr) or service time (mins) of all \
+     waiting requests is lowest; or by address (affinity). affinity(pivot=30%) assigns the first \
+     30 % of the blocks to the first device, affinity(pivot=capacities) half of them, and \
+     affinity(pivot=cylinders) those in the first half of the cylinders; `diskarm queueing` \
+     computes the pivots for equal utilisations and for the shortest mean response. \
+     affinity(relaxed=2) sends a read to the other device if more than 2 more requests wait for \
+     its own than for the other or, with queue=shared, if more than 2 wait for its own and none \
+     for the other. For each read, srt, olr, minr and mins simulate the service of all waiting \
+     requests on copies of the devices: with 32 requests outstanding, srt and olr take about 10 \
+     times as long as jsq, minr and mins 25 times, and more with longer queues",
 );
 pub(super) const LAYOUT: Parameter = (
     "layout=normal",
@@ -91,7 +92,7 @@ const PIVOT_OF_ARRAY: &str = "capacities, or a share of the blocks above 0 % and
 const ROUTINGS: &[&str] = &[
     "uniform", "cyclic", "jsq", "srt", "olr", "minr", "mins", "affinity",
 ];
-/// The size of the parts within which the order stays the same, in bytes: several tracks.
+/// The default `unit` of a transposed layout, in bytes: large enough to span several tracks.
 const UNIT_BYTES: u64 = 1 << 20;
 const REBUILD_STEP_BYTES: u64 = 64 << 10;
 
@@ -137,7 +138,7 @@ pub(super) fn mirroring(
     if let Some((needed, name)) = routing.and_then(Routing::rehearsed)
         && policy.to_string() != needed
     {
-        let expected = format!("{needed}, which routing={name} simulates");
+        let expected = format!("{needed}: routing={name} simulates no other");
         return Err(InputError::shown(args.field("policy"), policy, expected));
     }
     let writes = args.maybe("complete", "both or first", |text| match text {

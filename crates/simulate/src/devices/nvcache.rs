@@ -27,14 +27,14 @@ pub(super) const ENTRY: Entry = Entry {
             ),
             (
                 "destage=at-once",
-                "when data are written to the disks: at-once, in the order of a queue below the \
-                 cache; adu(tw=10), on a mirrored pair of the drive whose disks write batches of \
-                 10 in turn; ad-cp(tw=10, tr=10), on a pair that also writes single requests while \
-                 no read waits, and begins no batch while 10 or more reads wait; both take \
-                 order=ascending (by address), satf (shortest access time first), access-at-start \
-                 (by access time from the position of the arm at the start of the batch) or \
-                 optimal (up to tw=10); the default is ascending for adu, and for ad-cp optimal \
-                 below tw=10 and satf from there on",
+                "when data are written to the disks: immediately, in the order of a queue below \
+                 the cache (at-once); or in batches of 10, in turn on the two disks of a mirrored \
+                 pair (adu(tw=10)); or in batches on a pair that also writes single requests while \
+                 no read waits, and begins no batch while 10 or more reads wait (ad-cp(tw=10, \
+                 tr=10)). adu and ad-cp take order=ascending (by address), satf (shortest access \
+                 time first), access-at-start (by access time from the position of the arm at the \
+                 start of the batch) or optimal (up to tw=10). The default is ascending for adu; \
+                 for ad-cp, it is optimal below tw=10 and satf otherwise",
             ),
             (
                 "policy=fcfs",
@@ -52,12 +52,12 @@ pub(super) const ENTRY: Entry = Entry {
             ),
             (
                 "rebuild=50%",
-                "with adu or ad-cp: the share of the time spent rebuilding the first failed disk \
-                 on a spare, as for mirror",
+                "with adu or ad-cp: the share of the time spent rebuilding the first failed disk's \
+                 data onto a spare, as for mirror",
             ),
             (
                 "battery_fails=10min",
-                "from this time of the run on, a write completes only when it is on the disks; \
+                "the time in the run from which a write completes only when it is on the disks; \
                  without this parameter the battery does not fail",
             ),
         ],

@@ -47,10 +47,10 @@ pub(super) const TEN: Entry = Entry {
             ),
             (
                 "rebuild=50%",
-                "share of the time spent rebuilding the first failed disk of each pair on a spare \
-                 for that pair, stripe unit by stripe unit, from 0.1 % to 100 %; the rebuild \
-                 starts when the disk fails or, if later, at the first request; without this \
-                 parameter there are no spares",
+                "share of the time, from 0.1 % to 100 %, spent rebuilding the data of the first \
+                 failed disk of each pair onto a spare for that pair, stripe unit by stripe unit; \
+                 the rebuild starts when the disk fails or, if later, at the first request; \
+                 without this parameter there are no spares",
             ),
         ],
         needs: Knowledge::Inner,
@@ -78,9 +78,10 @@ pub(super) const FIVE: Entry = Entry {
             ),
             (
                 "rebuild=50%",
-                "share of the time spent rebuilding the first failed disk on a spare, from 0.1 % \
-                 to 100 %; the rebuild starts when the disk fails or, if later, at the first \
-                 request, and pauses after each row; without this parameter there is no spare",
+                "share of the time, from 0.1 % to 100 %, spent rebuilding the first failed disk's \
+                 data onto a spare; the rebuild starts when the disk fails or, if later, at the \
+                 first request, and pauses after each row; without this parameter there is no \
+                 spare",
             ),
         ],
         needs: Knowledge::Inner,
@@ -93,7 +94,7 @@ pub(super) const FIVE: Entry = Entry {
 const DISKS: Parameter = ("disks=8", "the number of disks, from 1 to 1000");
 const STRIPE: Parameter = (
     "stripe=64KiB",
-    "the stripe unit: the part of a row on one disk or pair",
+    "the stripe unit: the amount of consecutive data on one disk or pair",
 );
 
 const MAX_DISKS: u64 = 1_000;

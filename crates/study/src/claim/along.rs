@@ -21,9 +21,8 @@ struct Line {
 }
 
 impl Line {
-    /// Returns the estimates along the line, each with its number on the axis. The estimate of a
-    /// saturated cell is `None` if the metric grows without bound. Other cells without the metric
-    /// are left out.
+    /// Returns the estimates along the line, each with its number on the axis: `None` for a
+    /// saturated cell if the metric grows without bound. Other cells without it are left out.
     fn estimates<'r>(
         &self,
         results: &'r Results<'_>,
@@ -210,10 +209,10 @@ fn exponent(steps: &[(f64, Option<f64>)]) -> Option<Crossing> {
 
 pub(super) const BIRTH_DEATH: CheckInfo = CheckInfo {
     name: "birth_death",
-    holds: "the metric, a mean response time in units of the mean service time of FCFS, divided by \
-            that of a birth-death model lies within the bounds: `along` is the load, which is 1 \
-            where FCFS saturates; the model serves a request in m^-power if it can choose from m; \
-            loads that saturate the model are left out",
+    holds: "the ratio of the metric, a mean response time in units of the mean service time of \
+            FCFS, to that of a birth-death model lies within the bounds; `along` is the load, \
+            which is 1 where FCFS saturates; the model serves a request in m^-power if it can \
+            choose from m; loads that saturate the model are left out",
     keys: &[
         METRIC,
         ALONG,
@@ -304,8 +303,8 @@ pub(super) const SUSTAINS: CheckInfo = CheckInfo {
         METRIC,
         (
             "level",
-            "a number above 0, or a side such as { policy = \"sptf\" }, whose metric is exceeded \
-             above the load",
+            "a number above 0, or a side such as { policy = \"sptf\" }: the load is then the one \
+             above which the metric of `of` exceeds that of this side",
         ),
         ALONG,
         OF,
@@ -353,9 +352,8 @@ impl Level {
 }
 
 /// Returns the load at which the metric first reaches `level`; `None` if there are no loads. At a
-/// saturated load the metric is `None` and counts as above every level. Between two loads the
-/// reciprocal of the metric is interpolated, as that of a response time is linear close to
-/// saturation.
+/// saturated load, the metric is `None` and counts as above every level. Between loads, its
+/// reciprocal is interpolated, because that of a response time is linear near saturation.
 fn first_reaching(steps: &[(f64, Option<f64>)], level: f64) -> Option<Crossing> {
     let is_beyond = |(_, value): &(f64, Option<f64>)| value.is_none_or(|value| value >= level);
     let (last, _) = *steps.last()?;
@@ -432,8 +430,8 @@ fn last_above(steps: &[(f64, Option<f64>)]) -> Option<Crossing> {
 
 pub(super) const SATURATES: CheckInfo = CheckInfo {
     name: "saturates",
-    holds: "the largest unsaturated load lies within the bounds; with `to`, the ratio of two \
-            limits does, each between that load and the next",
+    holds: "the largest unsaturated load lies within the bounds; with `to`, the ratio of the \
+            limits of `of` and `to` does; a limit is between this load and the next",
     keys: &[ALONG, OF, TO, WHERE, AT_LEAST, AT_MOST, TIE],
     read: |keys| {
         let search = Search::read(keys)?;

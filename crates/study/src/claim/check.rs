@@ -273,7 +273,8 @@ impl Keys<'_> {
         });
         let sides: Vec<Selection> = sides.collect::<Result<_, _>>()?;
         match sides.len() {
-            0 | 1 => Err(wrong(format!("a list of {}", sides.len()))),
+            0 => Err(wrong("an empty list".to_owned())),
+            1 => Err(wrong("a list of one item".to_owned())),
             _ => Ok(sides),
         }
     }
@@ -324,7 +325,7 @@ impl Keys<'_> {
         match (at_least, at_most) {
             (None, None) => Err(self.missing("at_least", "at_least, at_most or both")),
             (Some(min), Some(max)) if min > max => {
-                let expected = format!("a number up to at_most, {max}");
+                let expected = format!("a number no greater than at_most = {max}");
                 Err(self.scope.error("at_least", min, expected))
             }
             _ => Ok(Bounds::new(at_least, at_most, tie)),
@@ -349,8 +350,8 @@ pub(super) const AT_LEAST: Key = (
 pub(super) const AT_MOST: Key = ("at_most", "the upper bound");
 pub(super) const TIE: Key = (
     "tie = \"0 %\"",
-    "an interval that contains a bound holds if it extends beyond it by at most this percentage of \
-     the bound",
+    "the claim also holds if an interval contains a bound but extends beyond it by at most this \
+     percentage of the bound",
 );
 
 pub(super) struct Subject {
@@ -376,7 +377,7 @@ impl Subject {
 }
 
 /// Prefixes of metrics that grow with the queue: larger in a saturated cell than in any other.
-/// Saturation says nothing about other metrics, such as hit rates and components of service time.
+/// Saturation says nothing about other metrics, such as hit rates and parts of the service time.
 const UNBOUNDED: &[&str] = &[
     "response_ms_",
     "reads_response_ms_",

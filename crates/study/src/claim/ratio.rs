@@ -13,7 +13,7 @@ use crate::results::{Estimate, Results};
 
 pub(super) const RATIO: CheckInfo = CheckInfo {
     name: "ratio",
-    holds: "the metric of `of` over that of `to` lies within the bounds",
+    holds: "the ratio of the metric of `of` to that of `to` lies within the bounds",
     keys: &[
         METRIC,
         OF,
@@ -300,7 +300,7 @@ pub(super) const ORDER: CheckInfo = CheckInfo {
 
 pub(super) const GAIN: CheckInfo = CheckInfo {
     name: "gain",
-    holds: "the ratio of two sides over the same ratio elsewhere lies within the bounds",
+    holds: "the ratio of two sides, divided by the same ratio elsewhere, lies within the bounds",
     keys: &[
         ("metric", "the metric to compare"),
         ("of", "the numerator: one value of each axis that it names"),

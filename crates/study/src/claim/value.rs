@@ -21,7 +21,7 @@ pub(super) const VALUE: CheckInfo = CheckInfo {
         TIE,
         (
             "statistic = \"mean\"",
-            "`half_width` checks half the width of the metric's 95 % interval relative to its \
+            "`half_width` checks the half-width of the metric's 95 % interval relative to its \
              mean; cells without an interval are not checked",
         ),
     ],

@@ -1,7 +1,6 @@
-//! Two measures of a drive that is served one request at a time: `access`, the time to reach blocks
+//! Two measures of a drive that serves one request at a time: `access`, the time to reach blocks
 //! from the position of the head (jacobson91, sections 3 and 4, figures 2 and 3), and `drain`, the
-//! time to serve requests that are all waiting at the start, with no further arrivals (section
-//! 4.1).
+//! time to serve requests that are all waiting at the start, without later arrivals (section 4.1).
 //!
 //! `access` serves the first request of the workload's first stream, to position the head. Then the
 //! drive estimates the time of each request of the last stream, both at its own angle and as if it
@@ -42,7 +41,7 @@ pub(super) const INFO: MeasureInfo = MeasureInfo {
             let (share, all) = (2 * number + 1, 2 * ANGLES);
             Column::measured(
                 &format!("positioning_ms_at_{number:02}"),
-                &format!("Mean time until {share}/{all} revolution on, ms"),
+                &format!("Mean time to an angle of {share}/{all} revolution, ms"),
             )
         }));
         columns
@@ -122,7 +121,7 @@ pub(super) const DRAIN: MeasureInfo = MeasureInfo {
             ("drain_ms", "Time until the last is finished, ms"),
             (
                 "drain_ms_per_request",
-                "Time until the last is finished, ms a request",
+                "Time until the last is finished, ms per request",
             ),
         ])
     },

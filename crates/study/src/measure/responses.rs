@@ -12,13 +12,13 @@ use crate::metric::{Column, MeasureInfo, RunOutcome, Stop};
 
 pub(super) const INFO: MeasureInfo = MeasureInfo {
     name: "responses",
-    summary: "response times, the parts of service, queues and hits",
+    summary: "response times, the parts of the service time, queues and hits",
     columns: || names(response_columns(&Report::new(0))),
 };
 
 pub(super) const PARTS: MeasureInfo = MeasureInfo {
     name: "parts",
-    summary: "the columns of responses, means over disks, caches and rebuilds, the busiest disk",
+    summary: "the columns of responses, means of disks, caches and rebuilds, and the busiest disk",
     columns: || names(part_columns(&Report::new(0), &[])),
 };
 

@@ -34,31 +34,31 @@ const COLUMNS: &[ScanColumn] = columns! { s:
     "free_whole_mb_per_s", "Free bandwidth of a whole scan, MB/s" => s.free_whole_mb_per_s;
     "free_mb_per_s", "Free bandwidth until the run ended, MB/s" => Some(s.free_mb_per_s);
     "read_share", "Share of the blocks that was read" => Some(read_share(s));
-    "scans_per_day", "Scans a day" => s.is_complete.then(|| 86_400.0 / s.time_s);
-    "at_this_rate_per_day", "Scans a day at the rate of the run"
+    "scans_per_day", "Scans per day" => s.is_complete.then(|| 86_400.0 / s.time_s);
+    "at_this_rate_per_day", "Scans per day at the rate of the run"
         => Some(read_share(s) * 86_400.0 / s.time_s);
-    "free_of_streaming_share",
-    "Free bandwidth over that of a drive that reads all its blocks in order"
+    "free_of_streaming_share", "Free bandwidth relative to reading all blocks in order"
         => Some(s.free_mb_per_s / s.streaming_mb_per_s?);
-    "left_share_max", "Largest share left of any tenth of the disk when 90 % is read"
+    "left_share_max", "Largest share of any tenth of the disk left when 90 % is read"
         => left_share(s);
     "foreground_mb_per_s", "Bandwidth of the foreground, MB/s" => Some(s.foreground_mb_per_s);
-    "foreground_alone_mb_per_s", "The same without the scan, MB/s" => s.foreground_alone_mb_per_s;
+    "foreground_alone_mb_per_s", "Foreground bandwidth without the scan, MB/s"
+        => s.foreground_alone_mb_per_s;
     "utilisation_gain", "Bandwidth of foreground and scan over that of the foreground alone"
         => Some((s.free_mb_per_s + s.foreground_mb_per_s) / s.foreground_alone_mb_per_s?);
-    "foreground_per_s", "Foreground requests a second"
+    "foreground_per_s", "Foreground requests per second"
         => Some(s.foreground_requests as f64 / s.time_s);
     "response_ms_mean", "Mean response time of the foreground, ms" => Some(s.response_ms);
-    "response_alone_ms_mean", "The same without the scan, ms" => s.response_alone_ms;
+    "response_alone_ms_mean", "Mean response time without the scan, ms" => s.response_alone_ms;
     "slowdown_share", "Slowdown of the foreground" => s.slowdown_share;
-    "gap_share", "Share of the requests before which something was read"
+    "gap_share", "Share of the requests with a background read before them"
         => Some(s.gaps as f64 / s.foreground_requests as f64);
     "conservatism_ms", "Conservatism at the end, ms" => Some(s.conservatism_ms);
-    "waited_mb", "Most data that waited in memory for a spare, MB" => s.waited_mb;
+    "waited_mb", "Maximum data waiting in memory for a spare, MB" => s.waited_mb;
     "time_h", "Time of the whole scan, h" => s.is_complete.then(|| s.time_s / 3600.0);
     "predicted_share", "Share of completions within 50 us of their prediction"
         => Some(s.predictions.as_ref()?.right_share);
-    "lost_per_1000", "Revolutions lost or gained, in 1000 requests" => lost_per_1000(s);
+    "lost_per_1000", "Revolutions lost or gained per 1000 requests" => lost_per_1000(s);
 };
 
 fn left_share(scanned: &ScanResults) -> Option<f64> {

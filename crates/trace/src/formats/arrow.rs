@@ -25,7 +25,7 @@ use crate::time::TimeUnit;
 /// One pass; memory for one record batch, whose size its writer chose.
 ///
 /// # When it is bad
-/// A file whose dictionaries follow the batches that use them, which the format allows, is refused.
+/// A file in which dictionaries follow the batches that use them is valid, but it is refused.
 /// A stream truncated between two batches looks complete, because its end marker is optional. The
 /// library may panic on a corrupted file, which ends the program; a truncated file is refused.
 ///

@@ -30,7 +30,7 @@ use crate::time::TimeUnit;
 /// One pass, no allocation per row; memory for the outstanding requests, at most 4,096.
 ///
 /// # When it is bad
-/// Output of another format (`blkparse -f`) is refused. A request whose completion was
+/// Output in another format (`blkparse -f`) is refused. A request whose completion was
 /// lost has no response and is counted.
 ///
 /// # Example

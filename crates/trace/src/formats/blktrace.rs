@@ -63,7 +63,7 @@ pub struct BlkTrace;
 /// The number of bytes of a record without its payload.
 const RECORD: usize = 48;
 
-/// "eat" and the version, 7.
+/// "eat" in ASCII, followed by the version, 7.
 const MAGIC: u32 = 0x6561_7407;
 
 impl Format for BlkTrace {

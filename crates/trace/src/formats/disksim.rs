@@ -22,7 +22,7 @@ use crate::text::TextRows;
 /// limits and mapping) are ignored, but the flags must be below 2^32.
 ///
 /// # Origin
-/// The default input format of DiskSim 4.0, which reads flags as C's `%x`. Flags written in
+/// The default input format of DiskSim 4.0, which reads flags with C's `%x`. Flags written in
 /// decimal have the same bit 0, since 10 and 16 are both even.
 ///
 /// # When it is bad

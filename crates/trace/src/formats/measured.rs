@@ -20,13 +20,12 @@ use crate::text::TextRows;
 /// `two_disconnects` or `three_disconnects` for a write; `lbn` and `sectors` are in 512-byte
 /// sectors; `response_us` is the time from issue to completion, `think_us` from that completion to
 /// the next issue, both in microseconds with decimals. Lines end in LF or CRLF, which the last line
-/// may lack. Other columns are errors: if they were ignored, a misspelt `observed` would look
-/// absent.
+/// may lack. Other columns are errors, so that a misspelt `observed` is noticed.
 ///
 /// # Origin
 /// The format of the validation measurements published with DiskSim 4.0. Requests were issued one
-/// at a time, so a record has no arrival. If the measurement was never interrupted, its issue time
-/// is the sum of all earlier responses and pauses; the replay must decide whether that is so.
+/// at a time, so a record has no arrival. If the measurement was not interrupted, a request's issue
+/// time is the sum of all earlier responses and pauses; the replay must decide if that is so.
 ///
 /// # When it is bad
 /// Quotes, and spaces around commas, are refused. A last row truncated within its last digits looks
@@ -160,7 +159,7 @@ impl RowWriter for Writer {
     fn record(&mut self, record: &Record, out: &mut Vec<u8>) -> Result<(), Unwritable> {
         if *self.device.get_or_insert(record.device) != record.device {
             return Err(
-                "its device differs from the first one, and the format has only one".into(),
+                "its device is not that of the first request, and the format has only one".into(),
             );
         }
         if !self.has_begun {
@@ -177,7 +176,7 @@ impl RowWriter for Writer {
                 self.held = Some(*record);
                 Ok(())
             }
-            (None, None) => Err("it has no pause after it".into()),
+            (None, None) => Err("it has no arrival, and the pause after it is unknown".into()),
         }
     }
 

@@ -57,10 +57,9 @@ use crate::time::TimeUnit;
 /// one row group of 131,072 rows.
 ///
 /// # When it is bad
-/// The metadata of a file is at its end, so pipes and compressed files cannot be read. Times with
-/// fractions, dates and floating point numbers (which pandas makes from integers with missing
-/// values) and truncated files are refused. The library may panic on a corrupted file, ending the
-/// program.
+/// The metadata of a file is at its end, so pipes and compressed files cannot be read. Truncated
+/// files are refused, and so are times with fractions, dates and floating-point numbers (which
+/// pandas makes from integers with missing values). The library may panic on a corrupted file.
 ///
 /// # Example
 /// ```
@@ -99,8 +98,8 @@ impl Format for Parquet {
     fn open(source: ByteSource, _: &Options<'_>) -> OpenResult {
         let name = source.name();
         let Some(file) = source.file() else {
-            let detail = "found a pipe or a compressed file, expected a plain file: Parquet is \
-                          read from its end";
+            let detail = "found a pipe or a compressed file, expected an uncompressed file on \
+                          disk: Parquet is read from the end";
             return Err(TraceError::new(
                 ErrorKind::Io,
                 name,
@@ -223,7 +222,8 @@ impl RowWriter for Writer {
         if let Some(Observed::Disconnects(count)) = record.observed
             && !matches!(count, 2 | 3)
         {
-            return Err(Unwritable(format!("it has {count} disconnects")));
+            let why = format!("it has {count} disconnects, expected 2 or 3");
+            return Err(Unwritable(why));
         }
         self.rows.push(*record);
         match self.rows.len() {

@@ -17,7 +17,7 @@ use crate::time::TimeUnit;
 ///
 /// # What it does
 /// Reads records of type 1 (an I/O) and 4 (a suspect one, with one more word). Word 0 is the size
-/// in bytes, so later versions with more words are read, too; word 1 has the version and type;
+/// in bytes, so later versions with more words can be read; word 1 has the version and type;
 /// words 2 and 3 are the time when the request entered the driver's queue, in seconds and
 /// microseconds since the trace's date; words 4 and 5 are the start and end of its service, in
 /// microseconds after that. Word 6 is the size in bytes and word 7 the address in sectors, whose
@@ -29,8 +29,8 @@ use crate::time::TimeUnit;
 ///
 /// # Origin
 /// The traces of C. Ruemmler and J. Wilkes: UNIX disk access patterns (USENIX Winter 1993), of
-/// which worthington94 used cello and snake; the fields were checked with one week of hplajw.
-/// There, 44,482 of the 44,519 queue lengths are one more than the number of requests that had
+/// which worthington94 used cello and snake; the fields were checked with one week of hplajw. In
+/// that week, 44,482 of the 44,519 queue lengths are one more than the number of requests that had
 /// arrived but not yet completed.
 ///
 /// # Cost
@@ -225,7 +225,7 @@ fn record(
     }
     let (start_us, stop_us) = (words.get(4), words.get(5));
     if stop_us < start_us {
-        let expected = format!("the start, {start_us} us, or later");
+        let expected = format!("at least {start_us} us, the start of service");
         return Err(invalid(5, "stop", expected));
     }
     let first = u64::from(words.get(7)) * sector_bytes;

@@ -45,8 +45,8 @@ fn a_window_is_relative_to_its_start() {
     let at = |text| parse_instant(text).unwrap();
     let (rows, notes) = all(Window::new(trace(TRACE), at("20 ms"), at("40 ms")));
     assert_eq!(rows, [(0, 3, 90), (10, 7, 100)]);
-    let expected = "1 request before 0.02 s removed; times are relative to it; requests from \
-                    0.04 s on removed";
+    let expected = "1 request before 0.02 s removed; times now start there; requests from 0.04 s \
+                    onward removed";
     assert_eq!(notes, [expected]);
     let (rows, _) = all(Window::new(trace(TRACE), Instant::START, Instant::NEVER));
     assert_eq!(rows, all(trace(TRACE)).0);
@@ -57,7 +57,7 @@ fn a_window_needs_arrivals() {
     let text = "op,lbn,sectors,response_us,think_us\nR,5,8,1.0,2.0\n";
     let mut window = Window::new(trace(text), Instant::START, Instant::NEVER);
     let error = window.next().unwrap().unwrap_err().to_string();
-    let expected = "x:2: arrival: found \"\", expected arrivals, to select an interval";
+    let expected = "x:2: arrival: found \"\", expected an arrival (needed to select an interval)";
     assert_eq!(error, expected);
     assert!(window.next().is_none());
 }
@@ -118,7 +118,7 @@ fn requests_that_do_not_fit_are_refused() {
     let found = "x:4: lbn: found \"8 sectors from 199\", expected";
     assert_eq!(
         error_of(206, Fit::Refuse),
-        format!("{found} at most 206 blocks, or another `fit`: scale, fold or spread")
+        format!("{found} a request within 206 blocks, or `fit` set to scale, fold or spread")
     );
     let scale = Fit::Scale(SectorCount(206));
     let expected = format!("{found} at most the 206 traced blocks");
@@ -145,7 +145,7 @@ fn pauses_replace_arrivals() {
     let mut closed = ClosedLoop::new(trace(TRACE));
     let error = closed.next().unwrap().unwrap_err().to_string();
     let expected =
-        "x:1: response: found \"\", expected an arrival and a response, to compute the pause";
+        "x:1: response: found \"\", expected an arrival and a response (needed for the pause)";
     assert_eq!(error, expected);
     assert!(closed.next().is_none());
 }
@@ -199,7 +199,7 @@ fn traces_without_a_common_clock_start_together() {
         (40, 18, 199),
     ];
     assert_eq!(rows, expected);
-    let expected = "2 traces merged, with a common start, as they have no common clock";
+    let expected = "2 traces merged, with a common start because they have no common clock";
     assert_eq!(notes, [expected]);
 }
 
@@ -219,7 +219,7 @@ fn traces_without_arrivals_are_not_merged() {
     let text = "op,lbn,sectors,response_us,think_us\nR,5,8,1.0,2.0\n";
     let mut merged = Merger::new([trace(TRACE), trace(text)]);
     let error = merged.next().unwrap().unwrap_err().to_string();
-    let expected = "x:2: arrival: found \"\", expected arrivals, to merge traces";
+    let expected = "x:2: arrival: found \"\", expected an arrival (needed to merge traces)";
     assert_eq!(error, expected);
     assert!(merged.next().is_none());
 }

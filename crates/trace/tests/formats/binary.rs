@@ -61,7 +61,7 @@ fn srt_records() {
     assert_eq!(read[0].queue, Some(1));
     let (_, notes) = read_skipping_errors(&trace, None);
     let expected = [
-        "1 row ignored: records of type 2, not a read or write",
+        "1 row ignored (not a read or write): records of type 2",
         "1 request widened to whole 512-byte blocks",
     ];
     assert_eq!(notes, expected);
@@ -78,7 +78,7 @@ fn invalid_srt_records() {
         ),
         (
             with(5, 9),
-            "stop: found \"9\", expected the start, 10 us, or later",
+            "stop: found \"9\", expected at least 10 us, the start of service",
         ),
         (
             with(6, 0),
@@ -167,7 +167,7 @@ fn vscsi_records() {
     assert_eq!(read, expected);
     let (_, notes) = read_skipping_errors(&trace, None);
     let expected = [
-        "1 row ignored: SCSI command 0x35, not a read or write",
+        "1 row ignored (not a read or write): SCSI command 0x35",
         "1 request widened to whole 512-byte blocks",
     ];
     assert_eq!(notes, expected);

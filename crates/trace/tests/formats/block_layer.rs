@@ -165,9 +165,9 @@ fn arrival_can_be_the_queue_event() {
 #[test]
 fn other_events_are_counted() {
     let expected = [
-        "1 row ignored: issues undone by a requeue, not a read or write",
-        "1 row ignored: discard, not a read or write",
-        "1 row ignored: flush, not a read or write",
+        "1 row ignored (not a read or write): issues undone by a requeue",
+        "1 row ignored (not a read or write): discard",
+        "1 row ignored (not a read or write): flush",
         "1 request without a completion in the trace",
     ];
     assert_eq!(
@@ -254,7 +254,7 @@ fn passthrough_commands_are_ignored() {
     assert_eq!(shorts(&records), shift_times(&rows_by_issue(), 150));
     assert_eq!(
         notes[0],
-        "1 row ignored: passthrough command, not a read or write"
+        "1 row ignored (not a read or write): passthrough command"
     );
 }
 

@@ -271,13 +271,13 @@ fn invalid_columns() {
         ),
         (
             with([("arrival_ns", fractions)]),
-            "header: found column \"arrival_ns\", expected whole numbers in it, not values of \
-             type \"Float64\""
+            "header: found column \"arrival_ns\", expected a column of whole numbers, not of type \
+             \"Float64\""
                 .to_owned(),
         ),
         (
             with([("op", longs([0, 1]))]),
-            "header: found column \"op\", expected strings in it, not values of type \"Int64\""
+            "header: found column \"op\", expected a column of strings, not of type \"Int64\""
                 .to_owned(),
         ),
         (
@@ -386,14 +386,14 @@ fn invalid_times() {
                 ("response_ns", longs([0, 1])),
                 ("think_ns", longs([1, max - 1])),
             ]),
-            r#"think_ns: found "9223372036854775806", expected an end before 2^63 ns"#,
+            r#"think_ns: found "9223372036854775806", expected a pause that ends before 2^63 ns"#,
         ),
         (
             with([
                 ("response_ns", longs([9, 9])),
                 ("service_ns", longs([9, 10])),
             ]),
-            r#"service_ns: found "10", expected at most the response"#,
+            r#"service_ns: found "10", expected at most the response time"#,
         ),
     ]);
 }
@@ -428,8 +428,8 @@ fn invalid_rows_are_skipped_and_counted() {
 #[test]
 fn parquet_needs_a_plain_file() {
     let bytes = parquet(&unusual_types());
-    let expected = "found a pipe or a compressed file, expected a plain file: Parquet is read from \
-                    its end";
+    let expected = "found a pipe or a compressed file, expected an uncompressed file on disk: \
+                    Parquet is read from the end";
     let Err(error) = reader(&bytes, &Options::default()) else {
         panic!("read a pipe")
     };
@@ -465,6 +465,7 @@ fn other_numbers_of_disconnects_are_refused() {
     };
     let mut writer = Writer::new(Vec::new(), "out", "parquet").unwrap();
     let error = writer.write(&record).unwrap_err().to_string();
-    let expected = "out: cannot write the request at 7 as parquet: it has 4 disconnects";
+    let expected = "out: cannot write the request at line 7 as parquet: it has 4 disconnects, \
+                    expected 2 or 3";
     assert_eq!(error, expected);
 }

@@ -157,13 +157,13 @@ fn unrepresentable_records_are_refused() {
         let mut writer = Writer::new(Vec::new(), "out", format).unwrap();
         writer.write(record).unwrap_err().to_string()
     };
-    let expected = "out: cannot write the request at 7 as spc: it has no arrival";
+    let expected = "out: cannot write the request at line 7 as spc: it has no arrival";
     assert_eq!(error_of(&record, "spc"), expected);
     let arrived = Record {
         arrival: Some(Instant::START),
         ..record
     };
-    let expected = "out: cannot write the request at 7 as msr: it has no response";
+    let expected = "out: cannot write the request at line 7 as msr: it has no response";
     assert_eq!(error_of(&arrived, "msr"), expected);
     let mut writer = Writer::new(Vec::new(), "out", "measured").unwrap();
     let answered = Record {
@@ -172,16 +172,16 @@ fn unrepresentable_records_are_refused() {
     };
     writer.write(&answered).unwrap();
     let error = writer.write(&answered).unwrap_err().to_string();
-    let expected = "out: cannot write the request at 7 as measured: it arrives before the \
-                    previous request completes";
+    let expected = "out: cannot write the request at line 7 as measured: it arrives before \
+                    the previous request completes";
     assert_eq!(error, expected);
     let other = Record {
         device: 1,
         ..answered
     };
     let error = writer.write(&other).unwrap_err().to_string();
-    let expected = "out: cannot write the request at 7 as measured: its device differs from the \
-                    first one, and the format has only one";
+    let expected = "out: cannot write the request at line 7 as measured: its device is not that \
+                    of the first request, and the format has only one";
     assert_eq!(error, expected);
 }
 

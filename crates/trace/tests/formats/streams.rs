@@ -210,13 +210,13 @@ fn implausible_units_are_reported() {
         trace.notes()
     };
     // The reader cannot tell whether the last line is complete.
-    let cut = "line 24783: found no newline, expected one: the trace may be truncated there, in \
-               the middle of a number";
+    let cut = "line 24783 does not end in a newline: the trace may be truncated in the middle of \
+               a number";
     assert_eq!(notes("mqsim"), [cut]);
     let notes = notes("disksim");
     assert_eq!(notes.len(), 2);
     assert!(
-        notes[0].contains("milliseconds, as in this format"),
+        notes[0].contains("milliseconds, the unit of this format"),
         "{notes:?}"
     );
     assert!(

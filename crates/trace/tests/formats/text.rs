@@ -32,8 +32,8 @@ fn spc() {
     assert_eq!(shorts(text, "spc"), expected);
     let (_, notes) = read_skipping_errors(text.as_bytes(), None);
     let widened = "1 request widened to whole 512-byte blocks";
-    let cut = "line 3: found no newline, expected one: the trace may be truncated there, in the \
-               middle of a number";
+    let cut = "line 3 does not end in a newline: the trace may be truncated in the middle of a \
+               number";
     assert_eq!(notes, [cut, widened]);
     let (_, notes) = read_skipping_errors(format!("{text}\n").as_bytes(), None);
     assert_eq!(notes, [widened]);
@@ -131,7 +131,7 @@ fn systor() {
     assert_eq!(shorts(&text, "systor17"), expected);
     let (_, notes) = read_skipping_errors(text.as_bytes(), None);
     let expected = [
-        "1 row ignored: an empty IOType, not a read or write",
+        "1 row ignored (not a read or write): an empty IOType",
         "1 record reordered by arrival",
     ];
     assert_eq!(notes, expected);
@@ -205,7 +205,7 @@ fn fio_iologs() {
     ];
     assert_eq!(shorts(third, "fio-iolog"), expected);
     let (_, notes) = read_skipping_errors(third.as_bytes(), None);
-    let expected = ["1 row ignored: trim, not a read or write"];
+    let expected = ["1 row ignored (not a read or write): trim"];
     assert_eq!(notes, expected);
     let second = "fio version 2 iolog\n/dev/sda add\n/dev/sda open\n/dev/sda read 0 512\n\
                   /dev/sda wait 1500 0\n/dev/sda write 512 512\n/dev/sda close\n";

@@ -40,22 +40,22 @@ impl fmt::Display for Error {
             Self::Timeout => f.write_str("the target did not answer in time"),
             Self::Login(status) => {
                 let reason = match *status {
-                    login_status::AUTHENTICATION_FAILURE => "wrong or missing user or secret",
+                    login_status::AUTHENTICATION_FAILURE => "wrong or missing user name or secret",
                     login_status::AUTHORIZATION_FAILURE => "the initiator may not use this target",
                     login_status::NOT_FOUND => "no such target",
                     login_status::UNSUPPORTED_VERSION => "the protocol version is not supported",
                     login_status::TOO_MANY_CONNECTIONS | login_status::OUT_OF_RESOURCES => {
                         "the target has no room for another session"
                     }
-                    login_status::UNAVAILABLE => "the target is not available now",
+                    login_status::UNAVAILABLE => "the target is currently unavailable",
                     status if status >> 8 == 1 => "the target has moved",
                     _ => "no reason given",
                 };
                 write!(f, "login refused: {reason} (status 0x{status:04x})")
             }
             Self::Protocol(reason) => write!(f, "the target violates the protocol: {reason}"),
-            Self::Impostor => f.write_str("the target's proof of its secret is wrong or missing"),
-            Self::Content(what) => write!(f, "has {what}: writes would destroy data"),
+            Self::Impostor => f.write_str("the target did not prove that it knows its secret"),
+            Self::Content(what) => write!(f, "contains {what}: writes would destroy data"),
             Self::Disk(source) => source.fmt(f),
         }
     }
@@ -135,7 +135,7 @@ impl Connection {
         Ok(self.stream.write_all(&self.buffer)?)
     }
 
-    /// Receives the next message with its data before `deadline`.
+    /// Receives the next message and its data. Fails if they have not arrived by `deadline`.
     pub fn receive(&mut self, deadline: Instant) -> Result<(Message, Vec<u8>), Error> {
         let mut header = [0; Message::LENGTH];
         self.fill(&mut header, deadline)?;
@@ -152,7 +152,7 @@ impl Connection {
             .map_err(|_| protocol_error(format!("unknown message 0x{:02x}", header[0])))?;
         let length = lengths.data_length as usize;
         if length > MAX_DATA {
-            let reason = format!("a message with {length} bytes of data");
+            let reason = format!("a message with {length} bytes of data exceeds {MAX_DATA}");
             return Err(protocol_error(reason));
         }
         let mut data = vec![0; lengths.padded()];
@@ -171,7 +171,7 @@ impl Connection {
         let expected = sum.bytes();
         if found != expected {
             return Err(protocol_error(format!(
-                "wrong digest of {part}: found {found:02x?}, expected {expected:02x?}"
+                "wrong {part} digest: found {found:02x?}, expected {expected:02x?}"
             )));
         }
         Ok(())
@@ -365,7 +365,7 @@ impl Login<'_> {
             };
         }
         Err(protocol_error(format!(
-            "the login has not ended after {MAX_REQUESTS} requests"
+            "the login did not end within {MAX_REQUESTS} requests"
         )))
     }
 
@@ -390,7 +390,7 @@ impl Login<'_> {
         }
         for (key, value) in pairs {
             // Messages have at most 2^24 - 1 bytes of data.
-            let invalid = || protocol_error(format!("{key}={value}"));
+            let invalid = || protocol_error(format!("unexpected {key}={value}"));
             let number = || {
                 let number = text::number(value).filter(|number| *number >= 512);
                 Ok::<_, Error>(number.ok_or_else(invalid)?.min((1 << 24) - 1) as usize)
@@ -420,7 +420,7 @@ impl Login<'_> {
                 return Ok(RequestText::Part(to_pairs(&[("CHAP_A", CHAP_MD5)])));
             }
             Some("None") => return Ok(RequestText::Last(Vec::new())),
-            Some(other) => return Err(protocol_error(format!("AuthMethod={other}"))),
+            Some(other) => return Err(protocol_error(format!("unexpected AuthMethod={other}"))),
             None => {}
         }
         let (Some(credentials), Some(identifier), Some(challenge)) =
@@ -429,7 +429,7 @@ impl Login<'_> {
             return Ok(RequestText::Last(Vec::new()));
         };
         if let Some(other) = value("CHAP_A").filter(|algorithm| *algorithm != CHAP_MD5) {
-            return Err(protocol_error(format!("CHAP_A={other}")));
+            return Err(protocol_error(format!("unexpected CHAP_A={other}")));
         }
         let identifier = text::number(identifier)
             .and_then(|number| u8::try_from(number).ok())
@@ -498,7 +498,7 @@ impl Login<'_> {
         loop {
             let (message, data) = self.connection.receive(self.deadline)?;
             let Message::LoginResponse(response) = message else {
-                return Err(protocol_error("not a login response"));
+                return Err(protocol_error("it did not answer the login request"));
             };
             if response.result != login_status::SUCCESS {
                 return Err(Error::Login(response.result));
@@ -555,11 +555,11 @@ fn value<'a>(pairs: &'a [(String, String)], key: &str) -> Option<&'a str> {
     found.map(|(_, value)| value.as_str())
 }
 
-/// Parses the keys and values in a text. Values are printed, so they must not contain control
+/// Parses the keys and values in text. Values are printed, so they must not contain control
 /// characters.
 pub fn pairs(text: &[u8]) -> Result<Vec<(String, String)>, Error> {
     let pairs = text::pairs(text).map(|pair| {
-        let (key, value) = pair.map_err(|_| protocol_error("a text without keys and values"))?;
+        let (key, value) = pair.map_err(|_| protocol_error("text without key-value pairs"))?;
         if value.contains(char::is_control) {
             return Err(protocol_error(format!("control characters in {key}")));
         }

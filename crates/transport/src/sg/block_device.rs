@@ -80,7 +80,7 @@ pub struct Block {
     pub underlying: Option<String>,
 }
 
-/// Returns all block devices that contain blocks of the disk `name`, the disk first.
+/// Returns all block devices that contain blocks of the disk `name`, starting with the disk.
 pub fn blocks(sysfs: &Path, name: &str) -> io::Result<Vec<Block>> {
     let class = sysfs.join("class/block");
     let mut found: Vec<Block> = Vec::new();
@@ -228,8 +228,8 @@ mod tests {
         let mut found = blocks(&tree.root, "sda").unwrap();
         assert_eq!(found[..1], devices("sda 8:0"));
         found.sort_by(|a, b| a.number.cmp(&b.number));
-        let composed = "dm-0 254:0 sda2, dm-1 254:1 sda2, dm-2 254:2 dm-0";
-        let expected = format!("{composed}, sda 8:0, sda1 8:1, sda2 8:2");
+        let stacked = "dm-0 254:0 sda2, dm-1 254:1 sda2, dm-2 254:2 dm-0";
+        let expected = format!("{stacked}, sda 8:0, sda1 8:1, sda2 8:2");
         assert_eq!(found, devices(&expected));
         assert!(blocks(&tree.root, "sdc").is_err());
     }
@@ -251,7 +251,7 @@ Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority
     /// A file system with its own device number (btrfs) is found by its source. A mount point takes
     /// precedence over a device built on the disk. Similar names and numbers do not match.
     #[test]
-    fn mounted_devices_swap_space_and_composed_devices_are_named() {
+    fn mounted_devices_swap_space_and_stacked_devices_are_named() {
         let cases = "
             sda 8:0, sda1 8:1 => nothing
             sdd 8:48, sdd1 8:49 => sdd1 is mounted at /media/old disk

@@ -1,5 +1,5 @@
 //! The SG_IO system call, and its argument: `struct sg_io_hdr` of Linux's header `scsi/sg.h`,
-//! interface version 3. This is the only unsafe code of the crate.
+//! interface version 3. This is the only unsafe code in the crate.
 #![expect(
     unsafe_code,
     reason = "SG_IO takes a structure of pointers, for which there is no safe wrapper"

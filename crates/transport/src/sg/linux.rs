@@ -43,8 +43,8 @@ impl Sg {
         })
     }
 
-    /// Allows all commands from now on, and keeps the system from using the drive until it is
-    /// closed. Fails if the drive is in use. Without `overwrite_data`, also fails if the drive
+    /// Allows all commands from now on, and keeps the system from using the drive until `self` is
+    /// dropped. Fails if the drive is in use. Without `overwrite_data`, also fails if the drive
     /// contains a partition table, a file system or other data.
     pub fn allow_writes(&mut self, overwrite_data: bool) -> Result<(), Error> {
         // An earlier claim would make this one fail.

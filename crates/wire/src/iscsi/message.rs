@@ -72,7 +72,7 @@ impl Serial {
         self.0.wrapping_sub(earlier.0)
     }
 
-    /// Returns true if this number comes before `other`, which is less than 2^31 away.
+    /// Returns true if this number comes before `other` by less than 2^31.
     pub const fn is_before(self, other: Self) -> bool {
         let ahead = other.since(self);
         ahead != 0 && ahead < 1 << 31
@@ -410,7 +410,7 @@ messages! {
 
     /// Data for an initiator.
     DataIn = 0x25, 0x00 {
-        /// The last of a sequence.
+        /// The last message of a sequence.
         is_final: bool = FieldPosition::flag(1, 7);
         /// The target requests an acknowledgement.
         acknowledge: bool = FieldPosition::flag(1, 6);

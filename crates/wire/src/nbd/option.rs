@@ -69,7 +69,7 @@ layout! {
         resize: bool = FieldPosition::flag(0, 1);
         /// `NBD_FLAG_SEND_CACHE`: supports requests to read ahead.
         cache: bool = FieldPosition::flag(0, 2);
-        /// `NBD_FLAG_SEND_FAST_ZERO`: can refuse to write zeroes if that is no faster than data.
+        /// `NBD_FLAG_SEND_FAST_ZERO`: can refuse to write zeroes unless that is faster than data.
         fast_zero: bool = FieldPosition::flag(0, 3);
         /// `NBD_FLAG_BLOCK_STATUS_PAYLOAD`: requests for block status may name contexts.
         status_payload: bool = FieldPosition::flag(0, 4);
@@ -118,7 +118,7 @@ pub mod answer {
     pub const TLS_REQUIRED: u32 = 0x8000_0005;
     /// `NBD_REP_ERR_UNKNOWN`: the export does not exist.
     pub const UNKNOWN: u32 = 0x8000_0006;
-    /// `NBD_REP_ERR_TOO_BIG`: the data of the option are too long.
+    /// `NBD_REP_ERR_TOO_BIG`: the option data are too long.
     pub const TOO_BIG: u32 = 0x8000_0009;
     /// `NBD_REP_ERR_EXT_HEADER_REQD`: the option requires or excludes extended headers.
     pub const EXTENDED_HEADERS: u32 = 0x8000_000a;

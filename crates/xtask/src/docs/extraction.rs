@@ -1,9 +1,9 @@
 //! `cargo xtask docs extraction`: measures every drive in the catalogue in several ways, using only
 //! SCSI commands, and writes the accuracy to [`PAGE`].
 //!
-//! The example `closed_loop` of `extract` measures on all processors and compares the results with
-//! the specifications; the command line replays the measured traces on the extracted drives. The
-//! duration of each run is printed, but is not on the page, which is the same on every machine.
+//! The example `closed_loop` of `extract` runs the measurements on all processors and compares the
+//! results with the specifications; `diskarm` replays the measured traces on the extracted drives.
+//! Each run's duration is printed, but is not on the page, which is the same on every machine.
 
 mod page;
 mod paper;

@@ -1,8 +1,8 @@
 //! `cargo xtask docs papers`: writes a page for each paper, with every claim of its studies and the
 //! verdict on it, and the index `docs/papers.md`.
 //!
-//! Runs all studies in full with the built command line. The runs are stored in `results/` below
-//! the target folder, so that only what changed is simulated again.
+//! Runs all studies in full with the built `diskarm`. The runs are stored in `results/` below the
+//! target folder, so that only what changed is simulated again.
 
 mod figure;
 mod page;
@@ -44,7 +44,7 @@ pub fn write(root: &Path) -> Result<(), String> {
     }
     let claims = unexplained.join("\n  ");
     Err(format!(
-        "these claims fail without a reason (`known`):\n  {claims}"
+        "give a reason (`known`) for these claims, which do not hold:\n  {claims}"
     ))
 }
 
@@ -222,7 +222,7 @@ mod tests {
         for expected in [
             "6 claims, 5 of them with bounds that the paper gives and 1 with bounds of our own,",
             "- 1 hold\n",
-            "\nThe tables have 1 more, which go beyond it.\n",
+            "\nThe tables have 1 more, which go beyond the paper.\n",
             "- 2 fail, 1 of them for a reason",
             "- 1 not measured, 0 of them",
             "- 1 only repeat an input of the model",

@@ -1,6 +1,6 @@
-//! Generates the validation page from the command line and the reference data.
+//! Generates the validation page from the output of `diskarm` and the reference data.
 //!
-//! All numbers come from the built command line, with the commands that the page shows, or from
+//! All numbers come from the built `diskarm`, run with the commands that the page shows, or from
 //! `disksim.toml`. Texts and published numbers are in `drives.toml` and `disksim.toml`.
 
 mod halves;

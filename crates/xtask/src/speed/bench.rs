@@ -87,7 +87,7 @@ fn growth(counted: &[(&Case, u64)]) {
     let Some((_, without)) = plain else {
         return;
     };
-    println!("\nAn SPTF decision, above {WITHOUT_DECISION}:");
+    println!("\nThe cost of an SPTF decision, compared with {WITHOUT_DECISION}:");
     for (case, count) in counted.iter().filter(|(case, _)| case.policy == "sptf") {
         let (outstanding, decision) = (case.load[1], count - without);
         println!("{outstanding:>6} outstanding {decision:>8} instructions");
@@ -132,7 +132,7 @@ fn arrays(binary: &Path) -> Result<(), String> {
 /// Prints cache and branch misses, if the machine counts them.
 fn misses(binary: &Path) -> Result<(), String> {
     const EVENTS: [&str; 2] = ["cache-misses", "branch-misses"];
-    println!("\nMisses a request ({}):", EVENTS.join(", "));
+    println!("\nMisses per request ({}):", EVENTS.join(", "));
     for case in CASES {
         let mut command = Command::new("perf");
         command.args(["stat", "-x,", "-e", &EVENTS.join(","), "--"]);
@@ -207,7 +207,7 @@ fn read() -> Result<(), String> {
         let message = String::from_utf8_lossy(&output.stderr);
         return Err(format!("readers: {}", message.trim()));
     }
-    println!("\nTraces read from memory; targets 300 MB/s in text, 1000 MB/s in binary:");
+    println!("\nTraces read from memory; targets 300 MB/s for text, 1000 MB/s for binary:");
     print!("{}", String::from_utf8_lossy(&output.stdout));
     Ok(())
 }
@@ -218,7 +218,7 @@ fn median(run: impl Fn() -> Result<f64, String>) -> Result<f64, String> {
     Ok(speeds[RUNS / 2])
 }
 
-/// The number of requests of a timed run that only generates, which takes half a second.
+/// The number of requests of a timed run that only generates them, in half a second.
 const GENERATED_REQUESTS: u64 = 10_000_000;
 
 /// Returns the speed of generation, as measured by the example.
@@ -233,7 +233,7 @@ fn generated_per_s(name: &str, workload: &str) -> Result<f64, String> {
     speed.map_err(|_| format!("{name}: no speed in {text:?}"))
 }
 
-/// Returns the speed of a case, as measured by the command line.
+/// Returns the speed of a case, as measured by `diskarm`.
 fn requests_per_s(binary: &Path, case: &Case) -> Result<f64, String> {
     let mut command = Command::new(binary);
     simulate(&mut command, case, REQUESTS);

@@ -42,7 +42,7 @@ pub fn run(arguments: &[String]) -> Result<(), Error> {
 fn write() -> Result<(), String> {
     let mut text = String::from(
         "# Instructions per request, measured by `cargo xtask counts --record` (callgrind,\n\
-         # x86-64, as shipped). `cargo xtask counts` fails above these plus 5 %.\n",
+         # x86-64, as shipped). `cargo xtask counts` fails if a count is over 5 % higher.\n",
     );
     for (name, count) in all()? {
         text += &format!("{name} = {count}\n");
@@ -87,7 +87,7 @@ fn is_boxing_cheap(counts: &[(String, u64)]) -> bool {
     let is_cheap = boxed * 100 <= plain * 110;
     let verdict = if is_cheap { "ok" } else { "TOO MANY" };
     println!(
-        "counts: a boxed drive takes {boxed}, a plain one {plain}, at most 10 % more: {verdict}"
+        "counts: {boxed} with a boxed drive, {plain} with a plain one, limit 10 % more: {verdict}"
     );
     is_cheap
 }

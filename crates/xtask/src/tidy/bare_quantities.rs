@@ -16,8 +16,8 @@ pub const CHECK: Check = Check {
     run,
 };
 
-/// Last words of a name that are a unit of time, rate, address or size, or a count or a
-/// dimensionless number. A `2` after a unit means its square.
+/// Last words of names: units of time, rate, address or size, counts, and dimensionless numbers. A
+/// `2` after a unit means its square.
 const UNITS: &str = "ns us ms s hz rpm \
     sectors tracks cylinders revolutions bytes kib mib \
     number numbers count requests percent fraction ratio share probability confidence quantile \
@@ -26,7 +26,7 @@ const UNITS: &str = "ns us ms s hz rpm \
 /// Words that may follow a unit, as may a percentile such as `p99`.
 const STATISTICS: &str = "mean min max sum std";
 
-/// Last words of a name for times and blocks, which have their own types.
+/// Last words of the names of times and blocks, which have their own types.
 const TYPED: &str = "time delay wait latency duration deadline instant now lbn";
 
 const FLOATS: &str = "f32 f64";

@@ -62,7 +62,7 @@ fn book(tree: &Tree) -> Vec<Finding> {
 fn too_long(file: &File) -> Option<String> {
     let lines = file.lines().count();
     let is_long = CODE.contains(&file.extension()) && lines > MAX_LINES;
-    is_long.then(|| format!("{lines} lines, at most {MAX_LINES}: split it by topic"))
+    is_long.then(|| format!("{lines} lines, over {MAX_LINES}: split the file by topic"))
 }
 
 fn meaningless_name(file: &File) -> Option<String> {

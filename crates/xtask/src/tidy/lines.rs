@@ -5,7 +5,7 @@ use super::{Check, Finding};
 
 pub const CHECK: Check = Check {
     name: "lines",
-    summary: "no line is over 100 columns wide, or has a note of open work or a local path",
+    summary: "no line is over 100 columns wide, notes unfinished work or has a local path",
     run,
 };
 
@@ -16,7 +16,7 @@ const HANDWRITTEN: &[&str] = &[
     "rs", "toml", "md", "py", "pyi", "sh", "yml", "yaml", "html", "js",
 ];
 
-/// Each is split in two, so that the check does not report this file.
+/// Notes of unfinished work, each split in two so that the check does not report this file.
 const NOTES: &[&str] = &[
     concat!("FIX", "ME"),
     concat!("TO", "DO"),
@@ -50,7 +50,7 @@ fn too_wide(file: &File, line: &str) -> Option<String> {
     let urls = line.split_whitespace().filter(|word| word.contains("://"));
     let columns = line.chars().count() - urls.map(|word| word.chars().count()).sum::<usize>();
     let is_wide = is_handwritten && !is_table_row && columns > MAX_COLUMNS;
-    is_wide.then(|| format!("{columns} columns, at most {MAX_COLUMNS}"))
+    is_wide.then(|| format!("{columns} columns, over {MAX_COLUMNS}: break the line"))
 }
 
 fn note(line: &str) -> Option<String> {
@@ -70,7 +70,7 @@ fn machine_path(file: &File, line: &str) -> Option<String> {
     };
     let mut found = FOLDERS.iter().flat_map(|folder| line.match_indices(folder));
     let (_, folder) = found.find(|(start, _)| is_absolute(*start))?;
-    let message = format!("`/{folder}` exists on one machine: use a path from the workspace");
+    let message = format!("`/{folder}` exists only on one machine: use a path from the workspace");
     (!file.path.starts_with(CI)).then_some(message)
 }
 

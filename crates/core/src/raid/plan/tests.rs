@@ -304,7 +304,7 @@ fn accesses(layout: &Layout, op: Op, first: u64, sectors: u64) -> Vec<[Vec<(usiz
 fn accesses_worked_by_hand() {
     let (unit, sectors) = (SectorCount(10), SectorCount(100));
     let five = &Layout::new(Redundancy::Parity, 5, unit, sectors);
-    // A small write in unit 6, on member 1, reads the old data and the old parity, on member 3.
+    // A small write in unit 6, on member 1, reads the old data there and the parity on member 3.
     let small = vec![(1, 12, 3), (3, 12, 3)];
     assert_eq!(
         accesses(five, Op::Write, 62, 3),
@@ -360,7 +360,7 @@ fn new_layout(redundancy: Redundancy, members: usize, unit: u64, sectors: u64) -
     Layout::new(redundancy, members, SectorCount(unit), SectorCount(sectors))
 }
 
-/// The table that every text on RAID 5 prints: five disks, left-symmetric.
+/// The table found in every text on RAID 5: five disks, left-symmetric.
 #[test]
 fn five_disks_are_left_symmetric() {
     const P: u64 = u64::MAX;

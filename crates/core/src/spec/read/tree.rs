@@ -161,10 +161,10 @@ impl<'a> Node<'a> {
     fn unknown(&self, key: &Spanned<Cow<'_, str>>, known: &[&str]) -> InputError {
         let written: &str = key.get_ref();
         let mut all = Key::all().into_iter();
-        let inside = all.find(|key| key.name() == written);
+        let nested = all.find(|key| key.name() == written);
         let expected = match nearest(written, known) {
-            _ if let (Some(inside), "") = (inside, &*self.path) => {
-                format!("a known key, perhaps \"{}\"", inside.path)
+            _ if let (Some(nested), "") = (nested, &*self.path) => {
+                format!("a known key, perhaps \"{}\"", nested.path)
             }
             Some(near) => format!("a known key, perhaps \"{near}\""),
             None => format!("a known key: {}", known.join(", ")),
@@ -185,7 +185,7 @@ impl<'a> Node<'a> {
 pub(super) fn text(value: &Node<'_>) -> Result<String, InputError> {
     match value.string().map(str::trim) {
         Some(text) if !text.is_empty() => Ok(text.to_owned()),
-        _ => Err(value.error("a string in quotes")),
+        _ => Err(value.error("a non-empty string in quotes")),
     }
 }
 
@@ -208,7 +208,7 @@ pub(super) fn policy(value: &Node<'_>) -> Result<PolicyConfig, InputError> {
     text.parse().map_err(|error: InputError| {
         value.error(match error.field.as_str() {
             "policy" => error.expected,
-            field => format!("for {field}: {}", error.expected),
+            field => format!("{} (for {field})", error.expected),
         })
     })
 }

@@ -26,7 +26,7 @@ const MAX_BURSTS: u64 = 1_000;
 impl Pause for Bursts {
     const INFO: GeneratorInfo = GeneratorInfo {
         name: "bursts",
-        summary: "poisson, switched on and off for exponential times",
+        summary: "poisson arrivals, switched on and off for exponentially distributed times",
         parameters: &[
             ("on=100ms", "mean length of a burst"),
             ("off=900ms", "mean time between bursts"),

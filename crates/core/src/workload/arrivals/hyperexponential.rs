@@ -22,10 +22,10 @@ pub struct Hyperexponential {
 impl Pause for Hyperexponential {
     const INFO: GeneratorInfo = GeneratorInfo {
         name: "hyperexponential",
-        summary: "exponential pauses, a share of them longer: less regular than poisson",
+        summary: "long and short exponential pauses: less regular than poisson",
         parameters: &[
             ("long=10%", "share of the long pauses"),
-            ("ratio=9", "ratio of long to short pauses"),
+            ("ratio=9", "ratio of the mean long to the mean short pause"),
             ("rate=60/s", "arrivals per second, or a pause as mean=TIME"),
         ],
         origin: "liu05 section 5.3.3 (p = 0.1, a ratio of 9) and appendix B.5",

@@ -21,7 +21,7 @@ const WIDTH_SHARE: f64 = 0.01;
 impl Placement for Hot {
     const INFO: GeneratorInfo = GeneratorInfo {
         name: "hot",
-        summary: "within a few zones",
+        summary: "random places within a few zones",
         parameters: &[
             ("at=0%, at=50%", "the start of each zone"),
             ("width=1%", "width of each zone; 1 % of the disk by default"),

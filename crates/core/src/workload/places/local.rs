@@ -22,7 +22,7 @@ pub struct Local {
 impl Placement for Local {
     const INFO: GeneratorInfo = GeneratorInfo {
         name: "local",
-        summary: "a normal distance from the last request",
+        summary: "at a normally distributed distance from the last request",
         parameters: &[(
             "deviation=10000sectors",
             "standard deviation of the distance",

@@ -6,7 +6,7 @@ use super::{
 };
 
 /// Each request begins where another one ended, and has the same direction. It continues either the
-/// last request of the stream, whichever rule placed that, or one of several runs chosen at random.
+/// last request of the stream, whichever rule placed it, or one of several runs chosen at random.
 /// The first request of a run, and one that would pass the end of the disk, are placed at random.
 ///
 /// The traces of worthington94 and worthington96 show that the direction is kept (all 3,013

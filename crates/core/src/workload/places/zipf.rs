@@ -34,7 +34,7 @@ const LISTED: u64 = 1 << 14;
 impl Placement for Zipf {
     const INFO: GeneratorInfo = GeneratorInfo {
         name: "zipf",
-        summary: "a few extents often, many rarely: the k-th has the weight k^-exponent",
+        summary: "a few extents are used often, many rarely: the k-th has weight k^-exponent",
         parameters: &[
             ("exponent=1", "from 0 (all equally popular) to 10"),
             ("extent=1MiB", "size of the extents; 1 MiB by default"),

@@ -25,12 +25,12 @@ const MAX_OVER_MEAN: u64 = 16;
 impl Size for Exponential {
     const INFO: GeneratorInfo = GeneratorInfo {
         name: "exponential",
-        summary: "exponential sizes, in whole units",
+        summary: "exponentially distributed sizes, in whole units",
         parameters: &[
             ("mean=8KiB", "the mean"),
             (
                 "unit=1sector",
-                "sizes and places are multiples of it; one sector by default",
+                "sizes and places are multiples of this; one sector by default",
             ),
         ],
         origin: "worthington94 figure 2 and worthington96 section 6 (8 KB); lumb01. Departure: \

@@ -20,7 +20,7 @@ impl Size for Mixed {
             "4KiB=96%, 24KiB=4%",
             "sizes and their shares, which add up to 100 %",
         )],
-        origin: "liu05 section 4.2 (96 % of 4 KB, 4 % of 24 KB: airline reservations)",
+        origin: "liu05 section 4.2 (airline reservations: 96 % are 4 KB, 4 % are 24 KB)",
     };
 
     type Sampler = MixedSampler;

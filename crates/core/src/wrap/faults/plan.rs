@@ -13,7 +13,7 @@ pub struct FaultPlan {
     pub medium_errors: Vec<BadBlocks>,
     /// Blocks that succeed after their retries.
     pub recovered_errors: Vec<BadBlocks>,
-    /// Transfers of which a random block fails after all retries.
+    /// Transfers in which a random block fails after all retries.
     pub random_medium_errors: Option<RandomErrors>,
     /// Transfers that succeed after a random number of retries: from one to
     /// [`RandomErrors::retries`], all equally likely.

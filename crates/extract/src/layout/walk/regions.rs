@@ -58,7 +58,7 @@ impl<L: BlockLocator> Walk<'_, L> {
     }
 
     /// Returns true if the few positions missing at the end of the last region are spares. If
-    /// checks do not resolve sectors, they may be slips, which are also recorded there.
+    /// checks do not resolve sectors, these positions may be slips, which are also recorded there.
     pub(super) fn is_regular(&mut self, rule: RegionRule) -> Result<bool, Error> {
         if self.resolves_sectors() || rule.spares > MAX_SLIPS || rule.front {
             return Ok(true);
@@ -147,8 +147,8 @@ impl<L: BlockLocator> Walk<'_, L> {
         Ok(false)
     }
 
-    /// Returns true if the region that holds blocks up to `end` has, with the further `gaps` (from,
-    /// to), as many positions without blocks as the rule requires.
+    /// Returns true if the region that holds blocks up to `end` has as many positions without
+    /// blocks as the rule requires, including those in the further `gaps` (from, to).
     pub(super) fn completes(&self, gaps: &[(u64, u64)], end: u64) -> bool {
         let Some(rule) = self.rule else { return false };
         let begin = (end - 1) / rule.region * rule.region;

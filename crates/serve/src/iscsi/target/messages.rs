@@ -387,7 +387,7 @@ impl IscsiTarget {
         }
     }
 
-    /// Returns a code from [`task_response`].
+    /// Executes a task management request; returns a code from [`task_response`].
     fn execute(&mut self, index: usize, request: &TaskRequest, now: HostInstant) -> u8 {
         let needs_unit = matches!(
             request.function,

@@ -86,11 +86,11 @@ fn incomplete_reasons_are_refused() {
     for (known, expected) in [
         (
             "evidence = \"tested\"\nat_least = 1\nat_most = 2",
-            "known.command: found nothing, expected the command that shows it",
+            "known.command: found nothing, expected the command that repeats",
         ),
         (
             "evidence = \"conjecture\"\ncommand = \"c\"\nat_least = 1\nat_most = 2",
-            "known.command: found \"c\", expected nothing, because evidence is \"conjecture\"",
+            "known.command: found \"c\", expected nothing, as evidence is \"conjecture\"",
         ),
         (
             "evidence = \"guess\"\nat_least = 1\nat_most = 2",
@@ -106,7 +106,7 @@ fn incomplete_reasons_are_refused() {
         ),
         (
             "evidence = \"conjecture\"\nat_least = 3\nat_most = 2",
-            "known.at_least: found 3, expected a number up to at_most, 2",
+            "known.at_least: found 3, expected a number no greater than at_most = 2",
         ),
         (
             "evidence = \"conjecture\"\nat_least = 1\nat_most = 2\nwhere = { load = 3 }",
@@ -145,7 +145,7 @@ fn a_reason_is_about_its_own_trace() {
         let file = "t.toml";
         raw.validate(axes, &StudyText { file, text }.location(&(0..0), "known"))
     };
-    let text = "why = \"w\"\ncause = \"other trace\"\nevidence = \"conjecture\"\n\
+    let text = "why = \"w\"\ncause = \"different trace\"\nevidence = \"conjecture\"\n\
                 at_least = 1\nat_most = 2\n";
     let axes = [axis(
         "trace",

@@ -28,7 +28,7 @@ pub fn drives_section(runs: &[Run]) -> Result<String, String> {
     let head = format!("way | drives | meet all | {MISSES}");
     let _ = write!(
         page,
-        "\n## Summary\n\nNumbers of drives: those that meet all bounds, and those that miss each \
+        "\n## Summary\n\nThe numbers of drives that meet all bounds, and that miss each \
          bound.\n\n{}",
         table(1, &head, &summary)
     );
@@ -126,7 +126,7 @@ fn deviations(runs: &[&Run]) -> String {
         ] {
             if run.misses(what) {
                 let zones = seek.within_zones.map_or(String::new(), |multiple| {
-                    format!("; between blocks of one zone at most {multiple:.2} of the tolerance")
+                    format!("; within a zone, at most {multiple:.2} times the tolerance")
                 });
                 let (error_ms, distance) = (seek.error_ms, seek.distance);
                 line(&format!(
@@ -179,7 +179,7 @@ fn undetermined_section(runs: &[Run]) -> String {
     let table = table(2, "key | reason | drives", &rows.collect::<Vec<_>>());
     format!(
         "\n## What the suite cannot determine\n\n\
-         For drives that translate addresses, with the reasons.\n\n{table}"
+         These values are unknown even for drives that translate addresses.\n\n{table}"
     )
 }
 
@@ -203,8 +203,8 @@ const REPLAYS: &str = "
 ## Replays of measured traces
 
 The paper's figures 4 to 7 compare the distributions of measured service times with those of a
-simulator that has the extracted values. Here the given drive and the one that was found replay the
-same measured requests, as on the page about [validation](validation.md); their demerits
+simulator that has the extracted values. Here the given and the extracted drive replay the same
+measured requests, as on the page about [validation](validation.md); their demerits
 may differ by up to 0.02 ms. Two of the paper's four drives have a published trace; the third trace
 is of another drive of that time. Times in ms.
 

@@ -1,4 +1,4 @@
-//! Tables 3 to 22 of worthington96, compared with what the suite finds in models of these drives.
+//! Compares tables 3 to 22 of worthington96 with what the suite finds in models of its drives.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -43,15 +43,15 @@ struct Cell {
 const HEAD: &str = "
 ## The paper's tables
 
-Tables 3 to 22 of worthington96 next to what the suite finds in the models of the same drives, cell
-by cell, for drives that translate addresses. The paper measured the drives; the suite measured
-their models, whose parameter sets were published with DiskSim 4.0 and differ from the paper's
-tables in places. The suite is right if it finds what the specification says. Verdicts:
+This section compares tables 3 to 22 of worthington96, cell by cell, with what the suite finds in
+models of the same drives, when the models translate addresses. The paper measured the drives; the
+suite measured models whose parameter sets were published with DiskSim 4.0 and differ from the
+paper's tables in places. The suite is right if it finds what the specification says. Verdicts:
 
-- *same*: the suite found the paper's value, rounded as there (times within 0.02 ms);
+- *same*: the suite found the paper's value, when rounded as in the paper (times within 0.02 ms);
 - *the model's*: the suite found the specification's value, which differs from the paper's;
 - *not determinable*: the suite gives the reason;
-- any other difference is explained, or is **off**.
+- any other difference is explained, or marked **off**.
 ";
 
 /// Times that differ by less than this count as equal.
@@ -269,7 +269,7 @@ impl Value {
 }
 
 impl Spec {
-    /// Returns the value with this name in the file of the paper's tables, to show with `decimals`.
+    /// Returns the value that `paper.toml` calls `name`, formatted with `decimals` decimal places.
     ///
     /// A name is a key or a value derived from keys: `capacity`, in gigabytes; `rpm`; `slipping`, a
     /// unit or none; `sparing`; `segment-kib`; `read-ahead-kib`; `reserved-cylinders`.

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
-/// The way whose specifications are compared with the paper.
+/// The way of measuring whose specifications are compared with the paper.
 pub const BEST: &str = "translate";
 
 /// Returns the path of the specification that the suite measured for a drive.
@@ -61,7 +61,7 @@ pub struct Counted {
 }
 
 impl Counted {
-    /// Returns `found of all`, with the number of wrong values.
+    /// Returns the text `found of all`, with the number of wrong values if there are any.
     pub fn text(&self) -> String {
         let found = format!("{} of {}", self.right, self.given);
         match self.wrong {

@@ -1,5 +1,5 @@
-//! Studies and the verdicts on their claims, as the command line prints them, and the papers and
-//! their conclusions, as `papers.toml` lists them.
+//! Studies and the verdicts on their claims, as `diskarm` prints them, and the papers and their
+//! conclusions, as `papers.toml` lists them.
 
 use std::sync::LazyLock;
 

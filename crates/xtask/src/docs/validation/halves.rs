@@ -51,8 +51,8 @@ to N/2, by
     diskarm calibrate --drive DRIVE {MEASUREMENTS}/DRIVE.csv.gz --rows ..N/2 \\
         --output DRIVE-calibrated.toml
 
-(`cargo xtask calibrate` does this for all). The given sets and the variants are compared here on
-the second half only, which the fit has not seen.
+(`cargo xtask calibrate` does this for all). The given parameter sets and the fitted variants are
+compared here on the second half only, which the fit has not seen.
 
 ### Distributions
 
@@ -61,8 +61,8 @@ The demerit, as above, on rows N/2 to N, times in ms. Each row is printed by
     diskarm validate --rows N/2.. --drive DRIVE {MEASUREMENTS}/TRACE.csv.gz
 
 *Bound* is the bound of the calibrated variant. *DiskSim* is the demerit of DiskSim 4.0 on the
-second half, from its 64-bit port with its own parameter sets, which bins the distributions by 1 %;
-if there is none, the port hangs on the trace.
+second half, from its 64-bit port with its own parameter sets, which bins the distributions by 1 %.
+The port hangs on the trace of one drive.
 "
     )
 }

@@ -97,11 +97,11 @@ the model's own replays from them. Both are nearly zero, because a closed-loop r
 initial angle at its first media access: from then on all times are relative to that sector. So the
 *phase floor* shows the effect of chance when the phase of every request is unknown: the
 mean demerit between the model's own replays in which each pause is longer by an independent
-random part of a revolution ({replays} replays, {seeds}, all pairs). A model below that is as close
-as a second measurement of the same drive with other phases would be.
+random part of a revolution ({replays} replays, {seeds}, all pairs). A model whose demerit is below
+that floor is as close as a second measurement of the same drive with other phases would be.
 
 Times in ms. *DiskSim* is the demerit of DiskSim 4.0 on the same rows, from its 64-bit port, over
-all order statistics as here; the one marked `*` is the published value.
+all order statistics, as in the other columns; a value marked `*` is the published one.
 "
     )
 }
@@ -188,8 +188,8 @@ buffer:
 By size, in sectors:
 
 {}
-Requests that wait for the media in the model, by cylinders from the last block of the previous
-request to the first of this one:
+Requests that wait for the media in the model, by distance in cylinders from the last block of the
+previous request to the first block of this one:
 
 {}
 ",

@@ -43,7 +43,7 @@ struct Class {
     op: String,
     served: String,
     #[serde(flatten)]
-    side: Accuracies,
+    accuracies: Accuracies,
 }
 
 /// Predictions of the second half of a trace, with the given and with the fitted parameters.
@@ -104,18 +104,18 @@ pub fn section(all: &[Predicted]) -> String {
         "\
 ### Single requests
 
-Each response is predicted before it is seen, from all that was measured before it: the model
-follows the drive, and each completion corrects its platter angle, period, buffer and arm. The
-rows of the first half are history, from which the predictor learns; only the second half counts.
+Each response is predicted from the earlier measurements alone: the model follows the drive, and
+each completion corrects the model's platter angle, period, buffer and arm. The rows of the first
+half are history, from which the predictor learns; only the second half counts.
 Each row is printed by
 
     diskarm validate --locked --rows N/2.. --drive DRIVE {MEASUREMENTS}/TRACE.csv.gz
 
 `same_revolution_rate` is the fraction of requests whose error is under half a revolution; the
-median and the 95th percentile are those of the absolute errors of these; `within_0_25ms_rate` is
+median and the 95th percentile are of the absolute errors of those requests; `within_0_25ms_rate` is
 the fraction of all requests whose error is at most 0.25 ms. The *trivial* predictor uses the mean
-response of earlier requests of the same type and size; an improvement over it is the value of
-knowing the drive. *Required*: minimum `same_revolution_rate`, maximum `median_abs_error_ms`.
+response of earlier requests of the same type and size; the improvement over it is what knowing the
+drive is worth. *Required*: minimum `same_revolution_rate`, maximum `median_abs_error_ms`.
 `phase_concentration` is 1 when all media accesses end at the predicted angle of the platter, and
 nearly 0 when they end at random angles.
 
@@ -213,9 +213,9 @@ without knowing the angle):
 }
 
 fn class(class: &Class) -> Vec<String> {
-    let requests = class.side.requests.to_string();
+    let requests = class.accuracies.requests.to_string();
     let mut cells = vec![class.op.clone(), class.served.clone(), requests];
-    cells.extend(figures(&class.side.model));
+    cells.extend(figures(&class.accuracies.model));
     cells
 }
 
