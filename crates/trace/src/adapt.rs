@@ -389,7 +389,7 @@ impl<I: Notes> Notes for Window<I> {
 
     fn changes(&self) -> Vec<String> {
         let (requests, from_s) = (with_noun(self.before, "request"), self.from.as_s());
-        let mut note = format!("{requests} before {from_s} s removed; times are relative to it");
+        let mut note = format!("{requests} before {from_s} s removed; times now start there");
         if self.is_over {
             note += &format!("; requests from {} s onward removed", self.until.as_s());
         }

@@ -82,7 +82,7 @@ impl Reader {
         }
         for (what, count) in &self.metadata.ignored {
             let rows = with_noun(*count, "row");
-            notes.push(format!("{rows} ignored: {what}, not a read or write"));
+            notes.push(format!("{rows} ignored (not a read or write): {what}"));
         }
         let mut note = |count, noun, what: &str| {
             if count > 0 {

@@ -566,7 +566,10 @@ fn limits_do_not_nest_and_faults_name_the_parameter() {
     for inner in ["limited(wait=1 s)", "Limited(policy=LIMITED(policy=sptf))"] {
         let nested = error(&format!("limited(policy={inner})"));
         let expected = "expected a policy without a limit";
-        assert_eq!(nested, format!("limited.policy: found {inner:?}, {expected}"));
+        assert_eq!(
+            nested,
+            format!("limited.policy: found {inner:?}, {expected}")
+        );
     }
     let unknown = error("limited(policy=sptff)");
     assert!(unknown.starts_with("limited.policy: found \"sptff\", expected \"sptf\" or"));
