@@ -7,8 +7,8 @@ use diskarm_core::units::Angle;
 use diskarm_emulate::Single;
 use diskarm_serve::iscsi::{Connection, Disk, Iscsi, IscsiTarget, MAX_RECEIVE, target_name};
 use diskarm_serve::{
-    Export, ExportSpec, Facts, Handshake as _, HandshakeStep, Pace, Protocol as _, Session as _,
-    Waker,
+    Exchange as _, ExchangeStep, Export, ExportSpec, Facts, Handshake as _, Pace, Protocol as _,
+    Session as _, Waker,
 };
 use diskarm_wire::command::{Blocks, Caching, Command as Scsi, Size};
 use diskarm_wire::iscsi::text::Writer;
@@ -77,7 +77,7 @@ impl Protocol for Iscsi {
         );
         let mut login = self.login("127.0.0.1:3260".to_owned());
         login.received(output.make_contiguous());
-        let HandshakeStep::Chosen(_, mut session) = login.step(std::slice::from_ref(facts), false)
+        let ExchangeStep::Chosen(_, mut session) = login.step(std::slice::from_ref(facts), false)
         else {
             panic!("the login failed");
         };
