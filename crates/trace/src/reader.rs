@@ -242,8 +242,9 @@ fn strict(format: Option<&str>) -> Options<'_> {
 /// trace has several files, such as one per processor, the path of any of them opens all of them.
 ///
 /// # Errors
-/// Fails if the file cannot be read, is a directory or a device, or is empty; if the format name is not in
-/// [`FORMATS`]; if the content matches no format or several; or if [`crate::Format::open`] fails.
+/// Fails if the file cannot be read, is a directory or a device, or is empty; if the format name is
+/// not in [`FORMATS`]; if the content matches no format or several; or if [`crate::Format::open`]
+/// fails.
 pub fn open_with(path: impl AsRef<Path>, options: &Options<'_>) -> Result<Reader, TraceError> {
     let path = first_part(path.as_ref());
     let mut source = source(&path)?;
