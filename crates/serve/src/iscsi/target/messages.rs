@@ -282,8 +282,8 @@ impl IscsiTarget {
         ) else {
             return;
         };
-        // Data of aborted or failed tasks may still arrive. Data for a started task must not end it,
-        // because the unit has it.
+        // Data of aborted or failed tasks may still arrive. Data for a started task must not end
+        // it, because the unit has it.
         let is_wanted = |task: &&mut Task| {
             task.connection == origin.connection && task.state != TaskState::Started
         };
