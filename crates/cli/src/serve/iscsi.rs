@@ -13,7 +13,8 @@ use crate::error::Error;
 /// completes it. SIGTERM and Ctrl-C stop the server: it answers requests in progress, and prints
 /// request counts and the lateness of its replies.
 ///
-/// The data of commands in progress take at most 512 MiB of memory, and 4 MiB more for each session.
+/// The data of commands in progress take at most 512 MiB of memory, and 4 MiB more for each
+/// session.
 #[derive(clap::Args)]
 pub struct Args {
     #[command(flatten)]

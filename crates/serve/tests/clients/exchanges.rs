@@ -170,7 +170,9 @@ fn lines(input: &[u8]) -> Option<TextAnswer> {
     })
 }
 
-fn texts() -> Exchanges<Wire, TextServer<fn(&[u8]) -> Option<TextAnswer>>> {
+type Lines = TextServer<fn(&[u8]) -> Option<TextAnswer>>;
+
+fn texts() -> Exchanges<Wire, Lines> {
     Exchanges::new(TextServer(lines), TEXT_LIMITS)
 }
 

@@ -187,6 +187,9 @@ impl IscsiTarget {
         clients: &mut Clients<'_>,
         now: HostInstant,
     ) {
+        let sector = self.facts.sector.0;
+        let effect = CommandEffect::new(command.unpadded(), sector);
+        let (needed, returned) = self.data_lengths(command, &effect);
         let (Some(session), Some(connection)) = (
             self.sessions.get_mut(origin.session),
             clients.get_mut(origin.connection),
@@ -204,29 +207,12 @@ impl IscsiTarget {
             let header = Message::Command(*command).emit(Lengths::of_data(data.len()));
             return connection.reject(reason, header);
         }
-        let sector = self.facts.sector.0;
-        let effect = CommandEffect::new(command.unpadded(), sector);
         // Written data are counted when the command ends.
         let (read, written) = match effect.access {
             Access::Write => (0, effect.bytes),
             _ => (effect.bytes, 0),
         };
         self.statistics.counts.count(effect.access, read);
-        let needed = self.timeline.model.data_out_length(command.unpadded());
-        // The unit refuses longer transfers.
-        let max_bytes = (Request::MAX_SECTORS.0 * sector) as usize;
-        let needed = match needed {
-            usize::MAX => MAX_LIST.min(command.length as usize),
-            needed if needed > max_bytes => 0,
-            needed => needed,
-        };
-        let returned = match read as usize {
-            _ if effect.access == Access::Other && command.reads => {
-                MAX_LIST.min(command.length as usize)
-            }
-            bytes if bytes > max_bytes => 0,
-            bytes => bytes,
-        };
         let cost = needed.min(command.length as usize) + returned;
         let mut task = Task::new(origin.connection, command, effect.access, needed, cost);
         task.syncs = effect.syncs;
@@ -264,6 +250,24 @@ impl IscsiTarget {
         self.continue_task(origin, command.tag, next_step, clients, now);
     }
 
+    /// Returns the bytes of data that a command needs, and the most that it returns.
+    fn data_lengths(&self, command: &iscsi::Command, effect: &CommandEffect) -> (usize, usize) {
+        // The unit refuses longer transfers.
+        let max_bytes = (Request::MAX_SECTORS.0 * self.facts.sector.0) as usize;
+        let transferred = |bytes| if bytes > max_bytes { 0 } else { bytes };
+        let list = MAX_LIST.min(command.length as usize);
+        let needed = match self.timeline.model.data_out_length(command.unpadded()) {
+            usize::MAX => list,
+            needed => transferred(needed),
+        };
+        let returned = match effect.access {
+            Access::Read => transferred(effect.bytes as usize),
+            Access::Other if command.reads => list,
+            _ => 0,
+        };
+        (needed, returned)
+    }
+
     fn receive_data(
         &mut self,
         origin: Origin,
@@ -278,8 +282,8 @@ impl IscsiTarget {
         ) else {
             return;
         };
-        // Data of aborted or failed tasks may still arrive. Data for a started task must not end it,
-        // because the unit has it.
+        // Data of aborted or failed tasks may still arrive. Data for a started task must not end
+        // it, because the unit has it.
         let is_wanted = |task: &&mut Task| {
             task.connection == origin.connection && task.state != TaskState::Started
         };
