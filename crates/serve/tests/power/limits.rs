@@ -193,19 +193,24 @@ fn planned_writes_that_the_store_refuses_do_not_fill_the_data_path() {
 /// The sectors that can be reverted are reverted.
 #[test]
 fn a_power_cut_empties_the_cache_even_if_the_store_fails() {
-    let (store, is_full) = full_store();
-    let mut data = data(store, 10, true);
-    for first in [0, 1] {
-        let write = write(&mut data, first, 1, if first == 0 { 100 } else { 1 });
-        data.mark_persisted(&[persisted(first, 1)]);
-        data.mark_acknowledged(write, true);
-        let lost = self::write(&mut data, first, 1, 2);
-        data.mark_acknowledged(lost, false);
+    for is_planned in [false, true] {
+        let (store, is_full) = full_store();
+        let mut data = data(store, 10, true);
+        let refused = if is_planned { 3 } else { 100 };
+        for (first, fill) in [(0, refused), (1, 1)] {
+            let safe = write(&mut data, first, 1, fill);
+            data.mark_persisted(&[persisted(first, 1)]);
+            data.mark_acknowledged(safe, true);
+            let lost = write(&mut data, first, 1, 2);
+            data.mark_acknowledged(lost, false);
+        }
+        if is_planned {
+            data.plan(2 * SECTOR, &[100; SECTOR as usize]);
+        }
+        is_full.store(true, Ordering::Relaxed);
+        assert!(data.cut(&PowerCut::default()).is_err());
+        assert_eq!(data.version_count(), 0);
+        let content = [0, 1, 2].map(|sector| first_byte(&mut data, sector));
+        assert_eq!(content, [if is_planned { 3 } else { 2 }, 1, 0]);
     }
-    data.plan(2 * SECTOR, &[100; SECTOR as usize]);
-    is_full.store(true, Ordering::Relaxed);
-    assert!(data.cut(&PowerCut::default()).is_err());
-    assert_eq!(data.version_count(), 0);
-    let content = [0, 1, 2].map(|sector| first_byte(&mut data, sector));
-    assert_eq!(content, [2, 1, 0]);
 }
