@@ -380,6 +380,9 @@ impl NbdExport {
         if !self.data.can_lose_writes() || !self.power.is_on {
             return;
         }
+        if job.kind != JobKind::Write {
+            return self.data.withdraw(job.write);
+        }
         self.data.shorten(job.write, job.length);
         self.data.mark_submitted(job.write);
         if self.timeline.is_none() || job.length == 0 {

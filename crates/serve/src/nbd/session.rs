@@ -211,12 +211,12 @@ impl NbdSession {
     }
 
     /// Removes and returns the write whose data are arriving, shortened to the data received so
-    /// far.
+    /// far. The write may have been refused since it started.
     pub(super) fn take_partial_write(&mut self) -> Option<Job> {
-        let receiving = self.receiving.take()?;
-        (receiving.job.kind == JobKind::Write).then(|| Job {
-            length: receiving.offset - receiving.job.offset,
-            ..receiving.job
+        let ReceivingJob { job, offset, .. } = self.receiving.take()?;
+        (job.write != WriteId::NONE || job.kind == JobKind::Write).then(|| Job {
+            length: offset - job.offset,
+            ..job
         })
     }
 
