@@ -3,11 +3,13 @@
 //! A [`Tap`] observes the device. Once a request and all earlier ones have completed, it passes the
 //! request to the thread of a [`Recorder`], which writes the trace. Drive time starts with the
 //! first request, so a replay on an identical device has the same response times.
+//!
+//! The thread hands rows to the system whenever no request waits for it, so that a killed server
+//! loses none but the last.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fs::File;
-use std::io;
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 
@@ -136,7 +138,7 @@ impl Recorder {
         format: &str,
         blocks: BlockConverter,
     ) -> Result<(Self, Tap), TraceError> {
-        let writer = Writer::new(io::BufWriter::new(output), name, format)?;
+        let writer = Writer::new(output, name, format)?;
         let recorded = RecordingSummary {
             file: name.to_owned(),
             format: format.to_owned(),
@@ -166,15 +168,31 @@ impl Recorder {
     }
 }
 
+/// Returns the next event, or `None` after the last. Writes complete rows before it waits.
+fn next(
+    receiver: &Receiver<Event>,
+    writer: &mut Writer<File>,
+) -> Result<Option<Event>, TraceError> {
+    match receiver.try_recv() {
+        Err(TryRecvError::Empty) => {
+            writer.flush()?;
+            Ok(receiver.recv().ok())
+        }
+        received => Ok(received.ok()),
+    }
+}
+
 fn write(
     receiver: &Receiver<Event>,
-    mut writer: Writer<io::BufWriter<File>>,
+    mut writer: Writer<File>,
     blocks: BlockConverter,
     mut recorded: RecordingSummary,
 ) -> Result<RecordingSummary, TraceError> {
     let mut forced = 0_u64;
     let mut first = None;
-    for (event, row) in receiver.iter().zip(1..) {
+    let mut row = 0;
+    while let Some(event) = next(receiver, &mut writer)? {
+        row += 1;
         let observed = match event {
             Event::RecordedRequest(request) => request,
             Event::PowerCut => {
@@ -186,7 +204,12 @@ fn write(
             Some(record) => {
                 first = first.or(record.arrival);
                 forced += u64::from(record.op == Op::Write && observed.request.force_unit_access);
-                writer.write(&record)?;
+                let written = writer.write(&record);
+                if written.is_err() {
+                    // The rows before it are kept.
+                    let _ = writer.flush();
+                }
+                written?;
             }
             None if observed.request.op == Op::Flush => recorded.flushes += 1,
             None => recorded.failed += 1,

@@ -57,9 +57,16 @@ impl<W: Write> Writer<W> {
         written.map_err(|reason| self.unwritable(reason, Some(record)))?;
         self.count += 1;
         if self.buffer.len() >= CHUNK {
-            self.flush()?;
+            self.write_buffer()?;
         }
         Ok(())
+    }
+
+    /// Hands all complete rows to the output. Fails if it cannot be written.
+    pub fn flush(&mut self) -> Result<(), TraceError> {
+        self.write_buffer()?;
+        let flushed = self.output.flush();
+        flushed.map_err(|error| TraceError::io(&self.name, None, "write", error))
     }
 
     /// Ends the trace and returns notes about it, one line each. Fails like [`Self::write`].
@@ -67,8 +74,6 @@ impl<W: Write> Writer<W> {
         let ended = self.rows.end(&mut self.buffer);
         ended.map_err(|why| self.unwritable(why, None))?;
         self.flush()?;
-        let flushed = self.output.flush();
-        flushed.map_err(|error| TraceError::io(&self.name, None, "write", error))?;
         let (rounded, unit) = (self.rows.rounded_count(), self.info.time_unit.name());
         let times = quantity(rounded, "time value");
         let note = format!("{times} rounded to whole {unit}, the resolution of the format");
@@ -80,7 +85,7 @@ impl<W: Write> Writer<W> {
         self.count
     }
 
-    fn flush(&mut self) -> Result<(), TraceError> {
+    fn write_buffer(&mut self) -> Result<(), TraceError> {
         let written = self.output.write_all(&self.buffer);
         self.buffer.clear();
         written.map_err(|error| TraceError::io(&self.name, None, "write", error))

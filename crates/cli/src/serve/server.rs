@@ -136,8 +136,9 @@ snapshot:PATH: a file that is never written; writes stay in memory.";
 const RECORD: &str = "Record requests and response times as a trace.
 
 `diskarm simulate --trace FILE` with the same drive and policy replays it at the recorded times, \
-and gives the recorded response times. The file is complete when the server has ended; it \
-replaces an earlier one, unless it has no requests. \
+and gives the recorded response times. The file gets its name when the server ends; it replaces \
+an earlier one, unless it has no requests. Until then it is called FILE.NUMBER.part, with all \
+requests but the last few. A server that is killed leaves it, and no other removes it. \
 Times are those of the drive, from its first request. Traces contain only successful reads and \
 writes. Other requests are counted at the end: a flush, for example, delays requests, which a \
 replay does not show.";
@@ -402,7 +403,7 @@ fn start_recording<D: Tappable + 'static>(
     };
     let model = spec.system()?;
     let blocks = BlockConverter::new(model.disk(), &model.name)?;
-    let part = output.create()?;
+    let part = output.create_named()?;
     let file = part.file.try_clone();
     let file = file.map_err(|source| part.failed(source))?;
     let (recorder, tap) = Recorder::start(file, path, format, blocks)?;
@@ -438,7 +439,17 @@ fn finish_recordings(
     let mut result = Ok(());
     for (recording, statistics) in recordings.into_iter().zip(exports) {
         let finished = recording.map(|Recording { part, recorder }| {
-            let mut recorded = recorder.finish()?;
+            let mut recorded = match recorder.finish() {
+                Ok(recorded) => recorded,
+                Err(error) => {
+                    if let Some(path) = part.keep() {
+                        let path = path.display();
+                        let note = format!("{path} has the requests recorded before an error");
+                        output::print_notes(&[note]);
+                    }
+                    return Err(error.into());
+                }
+            };
             recorded.add_requests(&statistics.counts);
             if recorded.requests == 0 && part.replaces() {
                 let note = "there was nothing to record: the earlier file is unchanged";

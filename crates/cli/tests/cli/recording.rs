@@ -1,9 +1,13 @@
 //! Tests of `diskarm serve --record`: requests of real clients are recorded and replayed.
 
 use std::fs;
+use std::process::Command;
 
+use crate::running::Running;
 use crate::serve::{Server, client, name_of, output};
 use crate::{diskarm, iscsi, json, skip};
+
+const SMALL: &str = include_str!("../../../scan/tests/scan/small.toml");
 
 /// Reads and writes at several depths; the last are in progress when the server gets SIGTERM.
 const SCRIPT: &str = "
@@ -175,4 +179,70 @@ fn an_empty_recording_does_not_replace_an_earlier_one() {
     assert_eq!(recording["notes"][0], note);
     assert_eq!(fs::read(&path).expect("a file"), b"0,0,4096,r,0.0\n");
     fs::remove_file(path).expect("a file");
+}
+
+/// A client reads the whole drive, then the server is killed. The next one leaves the recording.
+#[test]
+fn a_recording_survives_kill() {
+    let folder = tempfile::TempDir::new().expect("a folder");
+    let path = |name: &str| folder.path().join(name);
+    let text = |name: &str| path(name).to_str().expect("UTF-8").to_owned();
+    fs::write(path("small.toml"), SMALL).expect("a file");
+    let (drive, recorded) = (text("small.toml"), text("work.csv"));
+    let arguments = ["--drive", &drive, "--speed", "20", "--record", &recorded];
+    let mut server = Server::start("killed", &arguments);
+    let uri = server.uri("");
+    let read = json(&["scan", &uri, "--json"])["blocks"].clone();
+    let left = path(&format!("work.csv.{}.part", server.id()));
+    let blocks = || {
+        let rows = fs::read_to_string(&left).expect("a recording");
+        let bytes = rows
+            .lines()
+            .filter_map(|line| line.split(',').nth(5)?.parse::<u64>().ok());
+        bytes.sum::<u64>() / 512
+    };
+    // The last answers are there after milliseconds.
+    for _ in 0..6000 {
+        if Some(blocks()) == read.as_u64() {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    assert_eq!(Some(blocks()), read.as_u64());
+    server.kill();
+    let found = fs::read_to_string(&left).expect("a recording");
+    let info = json(&["trace", "info", left.to_str().expect("UTF-8"), "--json"]);
+    assert_eq!(info["requests"], found.lines().count());
+    assert!(!path("work.csv").exists());
+    let again = Server::start("killed", &arguments);
+    json(&["scan", &again.uri(""), "--json"]);
+    assert_eq!(again.stop()["recording"]["requests"], found.lines().count());
+    assert_eq!(fs::read_to_string(&left).expect("a recording"), found);
+    assert!(path("work.csv").exists());
+}
+
+/// The file cannot grow beyond 512 bytes, as on a full disk; what it has stays.
+#[test]
+fn a_recording_that_fails_is_kept() {
+    let folder = tempfile::TempDir::new().expect("a folder");
+    let path = |name: &str| folder.path().join(name);
+    fs::write(path("small.toml"), SMALL).expect("a file");
+    // The signal is ignored, so that writes fail instead of killing the program.
+    let limited = "trap '' XFSZ; ulimit -f 1; exec \"$0\" \"$@\"";
+    let mut server = Command::new("sh");
+    server.args(["-c", limited, env!("CARGO_BIN_EXE_diskarm"), "serve"]);
+    server.args(["nbd", "--speed", "20", "--listen", "127.0.0.1:0", "--drive"]);
+    server
+        .arg(path("small.toml"))
+        .arg("--record")
+        .arg(path("work.csv"));
+    let mut server = Running::start(&mut server);
+    json(&["scan", &server.uri(), "--json"]);
+    let id = server.id().to_string();
+    let stopped = Command::new("kill").args(["-TERM", &id]).status();
+    assert!(stopped.expect("kill").success());
+    assert_eq!(server.wait_for_end().code(), Some(2));
+    let left = fs::read_to_string(path(&format!("work.csv.{id}.part")));
+    assert!(left.expect("a recording").lines().count() > 5);
+    assert!(!path("work.csv").exists());
 }

@@ -1,7 +1,7 @@
 //! Servers that run during tests.
 
 use std::io::{BufRead, BufReader, Read};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 
 use serde_json::Value;
 
@@ -36,9 +36,9 @@ impl Running {
         self.child.id()
     }
 
-    /// Waits until it has been killed.
-    pub fn wait_until_killed(&mut self) {
-        self.child.wait().expect("killed");
+    /// Waits until it ends, in whatever way.
+    pub fn wait_for_end(&mut self) -> ExitStatus {
+        self.child.wait().expect("an exit status")
     }
 
     /// Stops it with SIGTERM; returns the printed statistics of its first export.

@@ -40,6 +40,14 @@ impl Server {
         self.running.id()
     }
 
+    /// Kills it, which it cannot notice.
+    pub fn kill(&mut self) {
+        let id = self.id().to_string();
+        let killed = Command::new("kill").args(["-KILL", &id]).status();
+        assert!(killed.expect("kill").success());
+        assert_eq!(self.running.wait_for_end().code(), None);
+    }
+
     /// Stops it with SIGTERM; returns the printed statistics of its first export.
     pub fn stop(mut self) -> Value {
         let served = self.running.stop();
@@ -379,7 +387,7 @@ os.kill(SERVER, signal.SIGKILL)
     let script = script.replace("SERVER", &server.id().to_string());
     let shell = ["nbdsh", "-u", &server.uri(""), "-c", &script];
     if client("python3-libnbd", &shell).is_some() {
-        server.running.wait_until_killed();
+        server.running.wait_for_end();
         let data = std::fs::read(&file).expect("a file");
         for (number, chunk) in data.chunks(4096).take(4).enumerate() {
             assert_eq!(chunk[..512], [number as u8 + 1; 512]);
