@@ -310,7 +310,9 @@ fn files_of_secrets_are_not_replaced() {
     fs::write(&secrets, "initiator alice secret-of-alice\n").unwrap();
     fs::set_permissions(&secrets, fs::Permissions::from_mode(0o600)).unwrap();
     let chap = format!("file:{}", text(&secrets));
-    let serve = ["serve", "iscsi", "--drive", "hp-c2247"];
+    // A server that is not refused before ends with another error.
+    let ended = ["--listen", "127.0.0.1:0", "--metrics", "0.0.0.0:0"];
+    let serve = [&["serve", "iscsi", "--drive", "hp-c2247"], &ended[..]].concat();
     let scan = ["scan", "iscsi://127.0.0.1:1/iqn.2026-01.com.example/0"];
     let extract = ["extract", scan[1]];
     for (arguments, output) in [

@@ -201,10 +201,14 @@ fn a_recording_survives_kill() {
             .filter_map(|line| line.split(',').nth(5)?.parse::<u64>().ok());
         bytes.sum::<u64>() / 512
     };
-    // Until the last answers are there, which takes milliseconds.
-    while Some(blocks()) < read.as_u64() {
+    // The last answers are there after milliseconds.
+    for _ in 0..6000 {
+        if Some(blocks()) == read.as_u64() {
+            break;
+        }
         std::thread::sleep(std::time::Duration::from_millis(10));
     }
+    assert_eq!(Some(blocks()), read.as_u64());
     server.kill();
     let found = fs::read_to_string(&left).expect("a recording");
     let info = json(&["trace", "info", left.to_str().expect("UTF-8"), "--json"]);

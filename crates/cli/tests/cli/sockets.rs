@@ -28,7 +28,9 @@ fn sockets(path: &Path) -> [(&'static str, String); 2] {
 
 /// Asserts that a server with these options ends with this error.
 fn assert_refused(options: &[&str], expected: &str) {
-    let output = diskarm(&[&SERVE[..], options].concat());
+    // A server that is not refused before ends with another error.
+    let ended = ["--metrics", "0.0.0.0:0"];
+    let output = diskarm(&[&SERVE[..], options, &ended].concat());
     let message = String::from_utf8(output.stderr).expect("text");
     assert_eq!(output.status.code(), Some(2), "{options:?}: {message}");
     assert_eq!(message, format!("error: {expected}\n"), "{options:?}");

@@ -237,7 +237,9 @@ fn keys_are_not_replaced() {
         let path = path.to_str().expect("UTF-8");
         let certificates = folder.path().to_str().expect("UTF-8");
         let serve = ["serve", "nbd", "--drive", "hp-c2247", "--record", path];
-        let output = crate::diskarm(&[&serve[..], &["--tls-certificates", certificates]].concat());
+        // A server that is not refused before ends with another error.
+        let ended = ["--tls-certificates", certificates, "--metrics", "0.0.0.0:0"];
+        let output = crate::diskarm(&[&serve[..], &ended].concat());
         let message = String::from_utf8(output.stderr).expect("text");
         let expected = format!(
             "error: --record: found {path:?}, expected a different file from --tls-certificates \
