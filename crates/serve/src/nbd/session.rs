@@ -188,7 +188,7 @@ impl NbdSession {
         Input::Request(job)
     }
 
-    /// Sets the id of the write that has just started, and whether it [is limited](Job::is_limited).
+    /// Sets the id of the write that has just started, and its [limit](Job::is_limited).
     pub fn identify_write(&mut self, write: WriteId, is_limited: bool) {
         if let Some(receiving) = &mut self.receiving {
             receiving.job.write = write;

@@ -8,8 +8,7 @@ use diskarm_core::units::{Bytes, SectorCount};
 use super::cache::{Cache, Losses, PendingWrite, PowerCut, WriteId};
 use crate::store::Store;
 
-/// Default of [`PowerConfig::max_unacknowledged`](crate::PowerConfig::max_unacknowledged): 32 MiB of
-/// the smallest sectors.
+/// Default of [`crate::PowerConfig::max_unacknowledged`]: 32 MiB of the smallest sectors.
 pub const MAX_UNACKNOWLEDGED: SectorCount = SectorCount(1 << 16);
 
 /// The path of an export's data to its store. It follows the progress of writes in the device, and

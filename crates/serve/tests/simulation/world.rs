@@ -85,7 +85,8 @@ impl std::fmt::Display for Summary {
         write!(
             f,
             "{steps} steps: {answers} answers with {errors} errors, {synchronisations} \
-             synchronisations, {power_cuts} power cuts, {crashes} crashes, {closed} lost connections"
+             synchronisations, {power_cuts} power cuts, {crashes} crashes, {closed} lost \
+             connections"
         )
     }
 }
