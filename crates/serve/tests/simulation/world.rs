@@ -211,6 +211,7 @@ impl<P: Protocol> World<P> {
             start + Duration::from_nanos(now.get())
         };
         self.engine.turn(ready.into_iter().collect(), &clock);
+        assert_eq!(self.engine.panics(), 0);
         self.notice_closed();
     }
 
