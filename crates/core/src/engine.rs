@@ -119,11 +119,11 @@ pub fn run(
         match (device.next_event(), arrival) {
             (_, None) if outstanding == 0 => break,
             (Some(event), arrival) if arrival.is_none_or(|at| event <= at) => {
-                if event >= Instant::LIMIT {
-                    return Err(RunError::LateEvent);
-                }
                 // Borrowed, because moving it would copy the whole completion.
                 if let Some(completion) = &device.advance(event) {
+                    if event >= Instant::LIMIT {
+                        return Err(RunError::LateEvent);
+                    }
                     assert!(outstanding > 0, "was not outstanding: {completion:?}");
                     outstanding -= 1;
                     observer.completed(completion);
