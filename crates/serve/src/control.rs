@@ -1,13 +1,8 @@
-//! The control socket, on which exports receive commands outside the storage protocol.
-//!
-//! A client sends a line of text, such as `power-cut(export=db, torn=yes)`, and receives a line of
-//! JSON: an object that contains the result or an `error`. One thread passes the commands of all
-//! clients to the threads of the exports.
+//! The commands that exports receive outside the storage protocol, and their text form, such as
+//! `power-cut(export=db, torn=yes)`.
 
 use std::fmt;
-use std::io::{self, BufRead, BufReader, Write};
-use std::os::unix::net::UnixStream;
-use std::path::Path;
+use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
 use std::time::Instant as HostInstant;
@@ -16,16 +11,13 @@ use diskarm_core::text::{Args, Call, InputError, quantity};
 use diskarm_core::units::{Lbn, Span};
 use diskarm_core::wrap::{AffectedOps, BadBlocks};
 use serde::Serialize;
-use serde_json::{Value, json};
 
 use crate::export::Facts;
 use crate::power::{
     AFFECTED, InjectedFault, Losses, PendingWrite, PowerCut, PowerSwitch, Trigger, TriggerEvent,
     TriggerStage, affected_name,
 };
-use crate::sockets::Listener;
-use crate::statistics::{Access, ExportStatistics, Statistics};
-use crate::text_server::{TextAnswer, serve_texts};
+use crate::statistics::{Access, Statistics};
 
 #[derive(Clone, Debug)]
 pub enum Reply {
@@ -146,7 +138,7 @@ fn check_range(injected: &InjectedFault, facts: &Facts) -> Result<(), String> {
 /// A handle with which any thread can send commands to an export.
 #[derive(Clone)]
 pub struct ExportHandle {
-    name: String,
+    pub(crate) name: String,
     send: Arc<dyn Fn(Command, Sender<Answer>) + Send + Sync>,
 }
 
@@ -169,64 +161,6 @@ impl ExportHandle {
         let stopping = |_| Err("the server is stopping".to_owned());
         answer.recv().unwrap_or_else(stopping)
     }
-}
-
-/// Converts the statistics of an export, given its index, to printable form.
-pub type StatisticsFormatter = Box<dyn Fn(usize, &Statistics) -> ExportStatistics + Send + Sync>;
-
-pub struct ControlServer {
-    pub handles: Arc<[ExportHandle]>,
-    pub statistics: StatisticsFormatter,
-}
-
-impl ControlServer {
-    /// Answers each line of the clients in the background until the program ends.
-    pub fn listen(self, listener: Listener) -> io::Result<()> {
-        serve_texts("control", listener, move |input| {
-            let end = input.iter().position(|byte| *byte == b'\n')?;
-            let line = str::from_utf8(&input[..end]).ok();
-            let text = line.map(|line| {
-                let result = self.answer(line);
-                let answer = result.unwrap_or_else(|error| json!({ "error": error }));
-                format!("{answer}\n")
-            });
-            Some(TextAnswer {
-                length: end + 1,
-                text,
-                is_last: false,
-            })
-        })
-    }
-
-    fn answer(&self, line: &str) -> Result<Value, String> {
-        let ExportCommand { export, command } =
-            ExportCommand::parse(line).map_err(|error| error.to_string())?;
-        let mut handles = self.handles.iter();
-        let position = handles.position(|remote| remote.name == export);
-        let number = position.ok_or_else(|| format!("there is no export {export:?}"))?;
-        Ok(match self.handles[number].ask(command)? {
-            Reply::Done => json!({}),
-            Reply::PowerCut(lost) => json!(lost),
-            Reply::Pending(pending) => json!(pending),
-            Reply::Errors(errors) => json!({ "errors": errors }),
-            Reply::Statistics(statistics) => json!((self.statistics)(number, &statistics)),
-        })
-    }
-}
-
-/// Sends a command to the control socket at `path`; returns the one-line answer.
-pub fn ask(path: &Path, command: &ExportCommand) -> io::Result<String> {
-    let mut stream = UnixStream::connect(path)?;
-    stream.write_all(format!("{command}\n").as_bytes())?;
-    let mut line = String::new();
-    BufReader::new(&stream).read_line(&mut line)?;
-    if !line.ends_with('\n') {
-        return Err(io::Error::other(
-            "no answer: this is not a `--control` socket, or the server has stopped",
-        ));
-    }
-    line.pop();
-    Ok(line)
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,6 +6,7 @@
 //! The model does not read the wall clock: a [`Timeline`] advances the device.
 
 pub mod control;
+pub mod control_socket;
 mod engine;
 mod exchange;
 mod export;

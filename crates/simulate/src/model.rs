@@ -16,7 +16,6 @@ use diskarm_core::workload::{Disk, Workload};
 use diskarm_drives::text::{Edit, rewrite};
 
 use crate::error::Error;
-use crate::stack::is_stack;
 
 /// A drive's specification and everything derived from it alone.
 #[derive(Clone, Debug)]
@@ -47,7 +46,7 @@ impl Model {
         if name.ends_with(".toml") {
             return Self::read(read_text(name)?, name);
         }
-        if is_stack(name) {
+        if name.contains('(') {
             return Err(not_single("drive", name));
         }
         let entry = diskarm_drives::find(name).ok_or_else(|| unknown(name))?;

@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use diskarm_core::units::Lbn;
 use diskarm_core::wrap::{AffectedOps, BadBlocks};
-use diskarm_serve::control::{self, Command, ExportCommand};
+use diskarm_serve::control::{Command, ExportCommand};
+use diskarm_serve::control_socket;
 use diskarm_serve::power::{InjectedFault, PowerCut, Trigger, TriggerEvent};
 use serde_json::Value;
 
@@ -212,7 +213,7 @@ pub fn run(args: Args) -> Result<(), Error> {
         export: args.export,
         command: args.command.command()?,
     };
-    let answer = control::ask(&args.socket, &command);
+    let answer = control_socket::ask(&args.socket, &command);
     let answer = answer.map_err(Error::io("ask", args.socket.display()))?;
     let parsed: Option<Value> = serde_json::from_str(&answer).ok();
     let refused = parsed.as_ref().and_then(|answer| answer.get("error"));

@@ -11,7 +11,7 @@ use std::time::Duration;
 use diskarm_core::units::{Bytes, Span};
 use diskarm_results::output_file::{Files, OutputFile, PartialFile};
 use diskarm_results::prose;
-use diskarm_serve::control::ControlServer;
+use diskarm_serve::control_socket::ControlServer;
 use diskarm_serve::store::StoreSpec;
 use diskarm_serve::{
     Address, DEFAULT_MAX_CONNECTIONS, DEFAULT_POLICY, Export, ExportSpec, ExportStatistics,

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use diskarm_core::units::Span;
-use diskarm_serve::control::{ControlServer, ExportCommand, ask};
+use diskarm_serve::control::ExportCommand;
+use diskarm_serve::control_socket::{ControlServer, ask};
 use diskarm_serve::nbd::Nbd;
 use diskarm_serve::{
     Address, DEFAULT_MAX_CONNECTIONS, Export, ExportSpec, Listener, Pace, Server, Speed,

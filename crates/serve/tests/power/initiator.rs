@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use diskarm_core::units::Span;
-use diskarm_serve::control::ControlServer;
+use diskarm_serve::control_socket::ControlServer;
 use diskarm_serve::iscsi::{Disk, Iscsi, target_name};
 use diskarm_serve::{
     Address, DEFAULT_MAX_CONNECTIONS, Export, ExportSpec, Listener, Pace, Server, Speed,
