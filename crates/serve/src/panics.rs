@@ -1,4 +1,5 @@
-//! Panics in the threads of a server, which must not end more than they concern.
+//! Panics in the threads of a server, which must not end more than they concern. A program that
+//! aborts when it panics, such as a release of `diskarm`, ends nevertheless.
 
 use std::io::{self, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -307,11 +307,10 @@ fn collect(value: &Value, path: &str, numbers: &mut String) {
 /// Returns the digest of a fitted specification without its comments, name, summary and source.
 fn digest_of_specification(path: &Path) -> Result<String, String> {
     let text = fs::read_to_string(path).map_err(|error| file_error(path, error))?;
-    let is_number = |line: &&str| {
-        let key = line.split('=').next().unwrap_or_default().trim();
-        !line.starts_with('#') && !["name", "summary", "origin", "choices"].contains(&key)
-    };
-    let lines: Vec<&str> = text.lines().filter(is_number).collect();
+    // The numbers follow the name, the summary and the texts on the source.
+    let start = text.find("[geometry]").unwrap_or_default();
+    let lines = text[start..].lines().filter(|line| !line.starts_with('#'));
+    let lines: Vec<&str> = lines.filter_map(|line| line.split(" # ").next()).collect();
     Ok(digest(lines.join("\n").as_bytes()))
 }
 
