@@ -8,7 +8,7 @@ const SHORT: [&str; 5] = ["queueing", "--drive", "hp-c2247", "--requests", "500"
 fn the_table_fits_a_terminal_and_shows_how_to_repeat_it() {
     let text = stdout(&SHORT);
     assert_within(&text, 80);
-    assert!(text.contains("of 500 requests, 50 of them warm-up; seed 1"));
+    assert!(text.contains("of 500 requests (50 of them warm-up) for each value; seed 1"));
     assert_eq!(text, stdout(&SHORT));
     assert_ne!(text, stdout(&[&SHORT[..], &["--seed", "2"]].concat()));
 }

@@ -125,7 +125,7 @@ fn a_part_of_a_trace_is_replayed_faster_on_a_smaller_drive() {
         "simulate", "--drive", "hp-c2247", "--policy", "fcfs", "--trace", &path,
     ]);
     assert!(
-        refused.contains("expected at most 2054864 blocks"),
+        refused.contains("expected a request within 2054864 blocks"),
         "{refused}"
     );
     let part = ["--from", "1 s", "--faster", "4"];

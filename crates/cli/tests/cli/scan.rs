@@ -220,7 +220,7 @@ fn the_trace_of_a_foreground_is_selected_and_fitted() {
     let expected = "a trace of one device; use --device to choose one";
     expect_error(&["--trace", &short], expected);
     let one = ["--trace", &long, "--device", "0"];
-    expect_error(&one, "another --fit: scale");
+    expect_error(&one, "or --fit set to scale, fold or spread");
     let spread = [&one[..], &["--fit", "spread", "--disks", "2"]].concat();
     expect_error(
         &spread,
