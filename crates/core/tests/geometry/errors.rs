@@ -269,8 +269,8 @@ fn capacity_that_differs_from_the_zones() {
         );
     }
     assert_refused(
-        "geometry.zones[1].reserved_sectors: found 43, expected at most 42, the sectors of \
-         the zone that spares = 2 leave",
+        "geometry.zones[1].reserved_sectors: found 43, expected at most 42, the sectors that \
+         remain in the zone with spares = 2",
         |g| {
             g.zones[1].reserved_sectors = SectorCount(43);
         },
