@@ -396,9 +396,13 @@ fn blocks(sectors: SectorCount) -> u16 {
     sectors.0.min(u16::MAX.into()) as u16
 }
 
+/// Returns the caching page. A device that reports nothing about itself may have a write cache.
 fn caching(view: &View<'_>) -> Caching {
     let Some((spec, _)) = view.drive else {
-        return Caching::default();
+        return Caching {
+            write_cache: true,
+            ..Caching::default()
+        };
     };
     let rules = &spec.buffer;
     let reads_ahead = rules.read_ahead != ReadAhead::None;

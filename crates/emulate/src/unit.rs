@@ -289,7 +289,7 @@ impl<D: Backing> Unit<D> {
     /// synchronised (SPC-4 and SBC-3, caching mode page).
     pub fn has_write_cache(&self) -> bool {
         let spec = self.device.spec();
-        spec.is_some_and(|spec| spec.buffer.write_cache != WriteCache::Off)
+        spec.is_none_or(|spec| spec.buffer.write_cache != WriteCache::Off)
     }
 
     pub fn tasks(&self) -> usize {
