@@ -283,7 +283,7 @@ fn blocks_of_a_trace_are_in_larger_sectors() {
     let error = simulation
         .run(&never_stop, None)
         .expect_err("beyond the end");
-    let expected = format!("expected at most {} blocks", last + 1);
+    let expected = format!("expected a request within {} blocks", last + 1);
     assert!(error.to_string().contains(&expected), "{error}");
     std::fs::remove_file(&file).expect("its file");
 }

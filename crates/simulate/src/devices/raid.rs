@@ -189,8 +189,9 @@ impl Config for Array {
     }
 
     fn members(&self) -> usize {
-        match &self.pairs {
-            Some(pairs) => 2 * self.members + pairs.rebuild.map_or(0, |_| pairs.failures.len()),
+        match self.pairs {
+            // Spares are not numbered among the disks.
+            Some(_) => 2 * self.members,
             None => self.members + usize::from(self.striping.rebuild_share.is_some()),
         }
     }
