@@ -54,8 +54,7 @@ pub(crate) trait Config: fmt::Debug + Send + Sync {
     /// behaviour. Fails if the device needs to know more than the one below it provides.
     fn build(&self, below: &Below<'_>, seed: u64) -> Result<BoxedDevice, InputError>;
 
-    /// Returns the number of copies of the device below it, at least as many as it builds with all
-    /// spares. Their models may differ.
+    /// Returns the number of the device's members, whose models may differ.
     fn members(&self) -> usize {
         1
     }
