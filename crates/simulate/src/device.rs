@@ -59,6 +59,11 @@ pub(crate) trait Config: fmt::Debug + Send + Sync {
         1
     }
 
+    /// Returns the number of copies of the device below, at least as many as it has with all spares.
+    fn copies(&self) -> usize {
+        self.members()
+    }
+
     /// Returns true if the device only changes how one drive behaves.
     fn is_behaviour(&self) -> bool {
         false

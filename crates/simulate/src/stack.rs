@@ -102,7 +102,7 @@ impl<'t> StackExpression<'t> {
                 return Err(InputError::shown(args.field("drive"), found, expected));
             }
             // Before anything is built.
-            drives = drives.saturating_mul(config.members());
+            drives = drives.saturating_mul(config.copies());
             if drives > usize::from(MAX_DISKS) {
                 let expected = format!("at most {MAX_DISKS}");
                 let found = format_args!("{drives} drives");

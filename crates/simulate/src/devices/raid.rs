@@ -196,6 +196,11 @@ impl Config for Array {
         }
     }
 
+    fn copies(&self) -> usize {
+        let spares = self.pairs.as_ref().filter(|pairs| pairs.rebuild.is_some());
+        self.members() + spares.map_or(0, |pairs| pairs.failures.len())
+    }
+
     fn capacity(&self, sectors: SectorCount) -> SectorCount {
         let data = self.striping.level.data_members(self.members);
         SectorCount(sectors.0 * data as u64)
