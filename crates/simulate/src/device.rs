@@ -59,7 +59,7 @@ pub(crate) trait Config: fmt::Debug + Send + Sync {
         1
     }
 
-    /// Returns the number of copies of the device below, at least as many as it has with all spares.
+    /// Returns the number of copies of the device below, with all spares.
     fn copies(&self) -> usize {
         self.members()
     }

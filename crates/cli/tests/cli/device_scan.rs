@@ -330,7 +330,8 @@ fn a_scan_killed_before_it_reads_continues() {
     let output = diskarm(&scan);
     let message = String::from_utf8_lossy(&output.stderr);
     let expected = format!(
-        "error: {image}: found 0 bytes, expected the {} bytes of the image that belongs to the checkpoint {kept}",
+        "error: {image}: found 0 bytes, expected the {} bytes of the image that belongs to the \
+         checkpoint {kept}",
         512 * BLOCKS
     );
     assert_eq!(message.trim_end(), expected);

@@ -266,8 +266,8 @@ impl NbdExport {
         }
     }
 
-    /// Returns true if a connection may change `length` bytes now. Otherwise, it is held until there
-    /// is room and it is the first of those held.
+    /// Returns true if a connection may change `length` bytes now. Otherwise, holds it until it is
+    /// the first of those held and there is room.
     fn may_change(&mut self, number: usize, length: u64, clients: &mut Clients<'_>) -> bool {
         let jobs = self.jobs.iter().map(|(_, active)| &active.job);
         let limited = jobs.filter(|job| job.is_limited).map(|job| job.length);
